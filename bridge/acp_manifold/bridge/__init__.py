@@ -1,0 +1,1 @@
+"""The multiplexer: one Agent Client Protocol agent over any number of backends. It names no CLI."""

@@ -1,0 +1,291 @@
+"""What the bridge asks of a backend, and what it offers one. Protocols and their data, no code.
+
+A backend serves one CLI. The hub enters `Backend.running` once; every open session enters
+`Backend.session` in its own task scope, perhaps several times in its life (a crash, an idle
+unload). All callbacks into the bridge (`Host`, `SessionEvents.update`) are synchronous, cheap
+and never raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias
+
+from acp_manifold.translators.updates import Prompt, Question, TurnEnd, Update
+
+from .errors import BackendGone
+
+Login: TypeAlias = Literal["in", "out", "unknown"]
+"""`out` only when it is certain that the next prompt would fail for want of a login."""
+
+StoreOrigin: TypeAlias = Literal["user", "generated"]
+"""Who made a title, as far as the backend's own store can tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An installed CLI."""
+
+    command: tuple[str, ...]
+    """What to start, without arguments of ours."""
+    source: str
+    """How it was found, for people: an environment variable's name, `PATH`, or a package's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthMethod:
+    """A way to log in, as the client shows it."""
+
+    id: str
+    name: str
+    description: str
+    """What the person does, with the command to type."""
+
+
+@dataclass(frozen=True, slots=True)
+class StdioServer:
+    """An MCP server that the CLI starts as a child process."""
+
+    name: str
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=lambda: {})
+
+
+@dataclass(frozen=True, slots=True)
+class HttpServer:
+    """An MCP server that the CLI reaches over HTTP."""
+
+    name: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=lambda: {})
+    sse: bool = False
+    """Whether it speaks the older SSE transport."""
+
+
+McpServer: TypeAlias = StdioServer | HttpServer
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSpec:
+    """What a session is opened with; the same again at every re-opening."""
+
+    cwd: str
+    """Absolute, and a directory at the time of the request."""
+    mcp_servers: tuple[McpServer, ...] = ()
+    additional_directories: tuple[str, ...] = ()
+    """Absolute."""
+    title: str | None = None
+    """A title a client set that the CLI's store may not hold yet: to be written with the first turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """One session as a backend's store tells it."""
+
+    id: str
+    """The backend's own id."""
+    cwd: str
+    """Absolute."""
+    updated_at: str
+    """Time of the last message of the user or the agent, as `YYYY-MM-DDTHH:MM:SS.mmmZ`: text order is time order."""
+    title: str | None = None
+    """The title in the store or, without one, the first thing a person typed; not normalised."""
+    title_origin: StoreOrigin | None = None
+    """None when `title` is no title but the first prompt, or missing."""
+    additional_directories: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """Which rows of a backend's list are wanted."""
+
+    limit: int
+    """At most so many."""
+    cwd: str | None = None
+    """Only sessions of this directory (absolute; links resolved by the backend as its CLI does)."""
+    before: tuple[str, str] | None = None
+    """Only rows whose (updated_at, id) sorts before this pair."""
+
+
+class Host(Protocol):
+    """What the hub offers a running backend."""
+
+    def title_heard(self, backend: str, session_id: str, title: str, origin: StoreOrigin) -> None:
+        """A title appeared in the backend's store or stream, whoever wrote it, also as an echo of our own write."""
+        ...
+
+    def watch(self, path: Path, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed` soon after the file at `path` appeared, grew or went, in the hub's event loop.
+
+        `path` need not exist yet. Gives back the function that ends it.
+        """
+        ...
+
+
+class SessionEvents(Protocol):
+    """Where a backend session delivers; it belongs to exactly one session."""
+
+    def update(self, update: Update) -> None:
+        """Something happened in the conversation; order of calls is order of events."""
+        ...
+
+    async def ask(self, question: Question) -> str | None:
+        """Put a question to the person.
+
+        Gives the id of the chosen option, always one of those offered, or None for anything
+        else: refused, dismissed, turn cancelled, nobody there. Cancelling the call withdraws
+        the question.
+        """
+        ...
+
+
+class BackendSession(Protocol):
+    """A session that a CLI serves right now."""
+
+    @property
+    def id(self) -> str:
+        """The backend's own session id."""
+        ...
+
+    async def prompt(self, prompt: Prompt) -> TurnEnd:
+        """Run one turn. Called for one turn at a time.
+
+        Returns after the last update of the turn was delivered. A turn that ended after
+        `interrupt` may return any stop reason, or raise: the caller knows it was cancelled.
+
+        Raises:
+            InvalidParams: The prompt can't be sent (too long, a kind of content the CLI doesn't take).
+            LoginNeeded: The CLI wants a login.
+            BackendGone: The process ended or didn't come up; open tool calls were reported as failed.
+            BackendFault: The turn failed, in the CLI's words.
+        """
+        ...
+
+    async def interrupt(self) -> None:
+        """Ask the CLI to stop the running turn; `prompt` then comes to its end.
+
+        May come at any moment of a turn, also before the CLI has heard of it. Does nothing when no turn runs.
+        """
+        ...
+
+    async def rename(self, title: str) -> str:
+        """Store a title and give back what was stored.
+
+        While the CLI has no store for the session, the title is kept here, written with the
+        first turn, and given back as it is.
+
+        Raises:
+            BackendFault: It can't be stored, with the reason.
+            BackendGone: The process ended meanwhile.
+        """
+        ...
+
+    async def generate_title(self, prompt_text: str) -> str | None:
+        """Have a model name the session after what the person typed; None when it could not.
+
+        Called while the first turn runs. Nothing is stored that would beat a title set meanwhile.
+        The caller decides whether the result counts, and stores it with `rename` if `keep_generated` says so.
+        """
+        ...
+
+    async def keep_generated(self, title: str) -> None:
+        """Store a generated title as far as `generate_title` has not done so itself."""
+        ...
+
+    async def gone(self) -> BackendGone:
+        """Wait until the CLI no longer serves this session and tell why; forever while it does."""
+        ...
+
+
+class Backend(Protocol):
+    """An adapter for one CLI. Made once per process, without arguments, before anything heavy is imported."""
+
+    name: str
+    """The word for it in flags, metadata and messages."""
+    label: str
+    """The CLI's own name."""
+    install_hint: str
+    """One line: how to install the CLI."""
+    auth: AuthMethod
+
+    def program(self) -> Program | None:
+        """The CLI to start, or None if none is installed. Cheap: looks at the environment and the disk."""
+        ...
+
+    def running(self, host: Host) -> AbstractAsyncContextManager[None]:
+        """The backend's life in the hub: what all its sessions share exists inside it."""
+        ...
+
+    async def warm_up(self) -> None:
+        """Start what would otherwise delay the first request; errors are kept for that request."""
+        ...
+
+    async def login(self) -> Login:
+        """Whether the CLI has a login. Never starts a session, never goes to the network."""
+        ...
+
+    def session(
+        self, spec: SessionSpec, events: SessionEvents, *, resume: str | None = None
+    ) -> AbstractAsyncContextManager[BackendSession]:
+        """Serve a session by the CLI for as long as the context is open; its end frees everything of it.
+
+        Args:
+            spec: Where and with what.
+            events: Whom to tell.
+            resume: The id of a session in the store, or None for a new one.
+
+        Raises:
+            SessionNotFound: `resume` names nothing.
+            BackendGone: The CLI can't be started.
+            LoginNeeded: The CLI wants a login.
+        """
+        ...
+
+    def follow(self, session_id: str, cwd: str) -> AbstractContextManager[None]:
+        """Report titles that others give this session to `Host.title_heard`, for as long as the context is open."""
+        ...
+
+    async def list(self, query: ListQuery) -> list[SessionRow]:
+        """Sessions of the store, newest first: ordered by (updated_at, id), descending."""
+        ...
+
+    async def find(self, session_id: str) -> SessionRow | None:
+        """The row of one session, or None. An id is never used as a path."""
+        ...
+
+    async def replay(self, session_id: str, emit: Callable[[Update], None]) -> None:
+        """Tell the whole history: what was said and done, each item once, in order.
+
+        Raises:
+            SessionNotFound: No such session in the store.
+        """
+        ...
+
+    async def rename(self, session_id: str, title: str) -> str:
+        """Title a session that no `session` context of ours serves, and give back what the store now holds.
+
+        Raises:
+            SessionNotFound: No such session in the store.
+            InvalidRequest: The store refuses, with `data.reason`.
+        """
+        ...
+
+    async def delete(self, session_id: str) -> None:
+        """Remove a session for good. One that is not there is no error."""
+        ...
+
+    def lab(self, folder: Path, model_url: str) -> dict[str, str]:
+        """Make a private store in `folder` whose CLI talks to a scripted model on loopback.
+
+        Args:
+            folder: An empty directory of the caller's.
+            model_url: `http://127.0.0.1:PORT`.
+
+        Returns:
+            The environment variables that make this backend use it. Nothing outside `folder` is touched.
+        """
+        ...

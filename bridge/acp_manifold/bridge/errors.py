@@ -1,0 +1,124 @@
+"""All exceptions of the bridge, and the one function that turns an exception into a JSON-RPC error.
+
+Three families. A `PeerFault` is the client's: it asked for something that can't be had, and
+the text tells a person what to change. A `BackendFault` is a CLI's. Whatever else is raised
+is ours, and the client sees only that something broke, where to look, and nothing of its insides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+REQUEST_CANCELLED = -32800
+AUTH_REQUIRED = -32000
+NOT_FOUND = -32002
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorObject:
+    """The `error` member of a JSON-RPC response."""
+
+    code: int
+    message: str
+    data: object = None
+
+    def to_wire(self) -> dict[str, object]:
+        """The error as JSON; `data` is left out when there is none."""
+        wire: dict[str, object] = {"code": self.code, "message": self.message}
+        if self.data is not None:
+            wire["data"] = self.data
+        return wire
+
+
+class BridgeError(Exception):
+    """Base of everything the bridge raises on purpose; `code` and `data` are what the client gets."""
+
+    code = INTERNAL_ERROR
+
+    def __init__(self, message: str, data: object = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.data = data
+
+
+class PeerFault(BridgeError):
+    """The client asked for something that can't be had."""
+
+    code = INVALID_REQUEST
+
+
+class InvalidRequest(PeerFault):
+    """Not a request that can be served now: wrong shape, wrong moment, or refused with its reason."""
+
+
+class MethodNotFound(PeerFault):
+    """Nobody here serves this method."""
+
+    code = METHOD_NOT_FOUND
+
+
+class InvalidParams(PeerFault):
+    """A parameter is missing or wrong; the message names it."""
+
+    code = INVALID_PARAMS
+
+
+class SessionNotFound(PeerFault):
+    """No backend knows this session id."""
+
+    code = NOT_FOUND
+
+    def __init__(self, session_id: str, message: str | None = None) -> None:
+        super().__init__(message or f"Session not found: {session_id[:200]}", {"sessionId": session_id[:200]})
+
+
+class RequestCancelled(PeerFault):
+    """The client took the request back with `$/cancel_request`."""
+
+    code = REQUEST_CANCELLED
+
+    def __init__(self) -> None:
+        super().__init__("Request cancelled")
+
+
+class BackendFault(BridgeError):
+    """A CLI could not do what was asked; the message holds its own words, secrets left out."""
+
+
+class LoginNeeded(BackendFault):
+    """The CLI has no login, or its login has expired; the message says how to log in."""
+
+    code = AUTH_REQUIRED
+
+
+class BackendGone(BackendFault):
+    """The CLI's process ended, or never came up; the message has the exit status and the last lines of its stderr."""
+
+
+class PeerGone(BridgeError):
+    """The other side of a JSON-RPC link is gone, so no answer will come."""
+
+
+class RemoteError(BridgeError):
+    """The other side of a JSON-RPC link answered with an error."""
+
+    def __init__(self, error: ErrorObject) -> None:
+        super().__init__(error.message, error.data)
+        self.remote_code = error.code
+        """The code in the answer, as the other side sent it."""
+
+
+def to_error_object(exc: BaseException) -> ErrorObject:
+    """What the client is told about `exc`.
+
+    A `BridgeError` speaks for itself; anything else is an internal fault of which only the
+    type is named, since its text may hold what is not the client's to see.
+    """
+    if isinstance(exc, BridgeError):
+        return ErrorObject(exc.code, exc.message, exc.data)
+    return ErrorObject(INTERNAL_ERROR, f"Internal error ({type(exc).__name__}); details are on the agent's stderr")

@@ -1,0 +1,1 @@
+"""Agent Client Protocol: canonical updates to the wire, requests from the wire."""

@@ -1,0 +1,226 @@
+"""The canonical session events: what backend translators make and ACP translators render.
+
+Frozen dataclasses without behaviour. They say what happened in a conversation, not how a
+protocol spells it: no ACP version and no CLI can be read off them. A field that is `None`
+in a patch means "unchanged".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from .narrow import JsonObject
+
+Role: TypeAlias = Literal["user", "agent", "thought"]
+"""Who speaks in a message chunk; a thought is the agent speaking to itself."""
+
+ToolKind: TypeAlias = Literal[
+    "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
+]
+ToolStatus: TypeAlias = Literal["pending", "in_progress", "completed", "failed"]
+PlanStatus: TypeAlias = Literal["pending", "in_progress", "completed"]
+StopReason: TypeAlias = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A piece of text, Markdown where the backend writes Markdown."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture."""
+
+    data: str
+    """The bytes in base64."""
+    mime_type: str
+    uri: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceLink:
+    """A reference to something the other side can read itself."""
+
+    uri: str
+    name: str
+    mime_type: str | None = None
+    title: str | None = None
+    description: str | None = None
+
+
+Content: TypeAlias = Text | Image | ResourceLink
+Prompt: TypeAlias = tuple[Content, ...]
+"""What a person sends in one turn, in order; never empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageChunk:
+    """The next piece of a message; chunks with one `message_id` and role are one message."""
+
+    role: Role
+    content: Content
+    message_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """A change of one file: `old` is None for a file that is new."""
+
+    path: str
+    """Absolute."""
+    old: str | None
+    new: str
+
+
+ToolContent: TypeAlias = Text | Image | ResourceLink | Diff
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in a file that a tool call works on."""
+
+    path: str
+    """Absolute."""
+    line: int | None = None
+    """Counted from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool call that begins."""
+
+    id: str
+    title: str
+    kind: ToolKind = "other"
+    status: ToolStatus = "pending"
+    content: tuple[ToolContent, ...] = ()
+    locations: tuple[Location, ...] = ()
+    raw_input: JsonObject | None = None
+    name: str | None = None
+    """The tool's name in the CLI, such as `Bash` or `mcp.server.tool`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallUpdate:
+    """A patch of a tool call: None leaves a field as it is, a tuple replaces it whole."""
+
+    id: str
+    title: str | None = None
+    kind: ToolKind | None = None
+    status: ToolStatus | None = None
+    content: tuple[ToolContent, ...] | None = None
+    locations: tuple[Location, ...] | None = None
+    raw_input: JsonObject | None = None
+    raw_output: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """The next piece of what a running command prints; pieces add up, none repeats an earlier one."""
+
+    id: str
+    """The tool call's id."""
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanEntry:
+    """One step of a plan."""
+
+    content: str
+    status: PlanStatus
+    priority: Literal["high", "medium", "low"] = "medium"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The whole plan; it takes the place of the one before."""
+
+    entries: tuple[PlanEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How full the context is."""
+
+    used: int
+    """Tokens."""
+    size: int
+    """Tokens."""
+    cost_usd: float | None = None
+    """Of the whole session, in US dollars, where the backend says it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A slash command, its name without the slash."""
+
+    name: str
+    description: str
+    hint: str | None = None
+    """What to type behind the name; None when the command takes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """All slash commands of the session; they take the place of those before."""
+
+    commands: tuple[Command, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """A change of what a list shows about the session: None leaves a field as it is."""
+
+    title: str | None = None
+    updated_at: str | None = None
+    """ISO 8601 with a zone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A record of the backend that no translator knows; the caller passes it on or logs it."""
+
+    raw: JsonObject
+
+
+Update: TypeAlias = (
+    MessageChunk | ToolCall | ToolCallUpdate | ToolOutput | Plan | Usage | Commands | SessionInfo
+)
+"""What a session tells its clients."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnd:
+    """How a turn came to its end, once all of its updates are out."""
+
+    stop_reason: StopReason
+    input_tokens: int | None = None
+    """Tokens of this turn, cached ones included; None when the backend doesn't say."""
+    output_tokens: int | None = None
+
+
+OptionKind: TypeAlias = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One answer a person may give to a question."""
+
+    id: str
+    name: str
+    """What the button says, with the scope of the answer."""
+    kind: OptionKind
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A backend asks whether one tool call may run."""
+
+    tool_call: ToolCallUpdate
+    """The call in question, with enough of it for a dialog: title, kind, content, raw input."""
+    options: tuple[Option, ...]
+    """In the order to show; the first of kind `reject_once` refuses this one call and lets the turn go on."""
