@@ -8,12 +8,15 @@ and never raise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
+from acp_manifold.translators.mcp import HttpServer as HttpServer
+from acp_manifold.translators.mcp import McpServer as McpServer
+from acp_manifold.translators.mcp import StdioServer as StdioServer
 from acp_manifold.translators.updates import Prompt, Question, TurnEnd, Update
 
 from .errors import BackendGone
@@ -43,30 +46,6 @@ class AuthMethod:
     name: str
     description: str
     """What the person does, with the command to type."""
-
-
-@dataclass(frozen=True, slots=True)
-class StdioServer:
-    """An MCP server that the CLI starts as a child process."""
-
-    name: str
-    command: str
-    args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=lambda: {})
-
-
-@dataclass(frozen=True, slots=True)
-class HttpServer:
-    """An MCP server that the CLI reaches over HTTP."""
-
-    name: str
-    url: str
-    headers: Mapping[str, str] = field(default_factory=lambda: {})
-    sse: bool = False
-    """Whether it speaks the older SSE transport."""
-
-
-McpServer: TypeAlias = StdioServer | HttpServer
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,9 @@ is ours, and the client sees only that something broke, where to look, and nothi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
+
+from acp_manifold.translators.acp.requests import BadParams
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -119,6 +122,23 @@ def to_error_object(exc: BaseException) -> ErrorObject:
     A `BridgeError` speaks for itself; anything else is an internal fault of which only the
     type is named, since its text may hold what is not the client's to see.
     """
-    if isinstance(exc, BridgeError):
-        return ErrorObject(exc.code, exc.message, exc.data)
+    known = find_bridge_error(exc)
+    if known is not None:
+        return ErrorObject(known.code, known.message, known.data)
     return ErrorObject(INTERNAL_ERROR, f"Internal error ({type(exc).__name__}); details are on the agent's stderr")
+
+
+def find_bridge_error(exc: BaseException) -> BridgeError | None:
+    """The first `BridgeError` in `exc`, which may be a group of task groups, or None.
+
+    A translator's `BadParams` counts as the `InvalidParams` it means.
+    """
+    if isinstance(exc, BridgeError):
+        return exc
+    if isinstance(exc, BadParams):
+        return InvalidParams(str(exc), {"field": exc.field})
+    if isinstance(exc, BaseExceptionGroup):
+        for inner in cast("BaseExceptionGroup[BaseException]", exc).exceptions:
+            if (found := find_bridge_error(inner)) is not None:
+                return found
+    return None

@@ -7,25 +7,35 @@ raises: what is required is checked by the caller, who knows how to say what is 
 
 from __future__ import annotations
 
-from typing import TypeAlias, cast
+from typing import TypeAlias, TypeGuard
 
 JsonObject: TypeAlias = dict[str, object]
 """A decoded JSON object whose values are not looked at yet."""
 
 
+def is_object(value: object) -> TypeGuard[JsonObject]:
+    """Whether the value is a JSON object."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    """Whether the value is a JSON array."""
+    return isinstance(value, list)
+
+
 def as_object(value: object) -> JsonObject:
     """The value if it is a JSON object, else an empty one."""
-    return cast(JsonObject, value) if isinstance(value, dict) else {}
+    return value if is_object(value) else {}
 
 
 def as_list(value: object) -> list[object]:
     """The value if it is a JSON array, else an empty one."""
-    return cast("list[object]", value) if isinstance(value, list) else []
+    return value if is_list(value) else []
 
 
 def as_objects(value: object) -> list[JsonObject]:
     """The objects of a JSON array; other members are left out."""
-    return [cast(JsonObject, item) for item in as_list(value) if isinstance(item, dict)]
+    return [item for item in as_list(value) if is_object(item)]
 
 
 def as_str(value: object) -> str | None:

@@ -1,0 +1,48 @@
+"""Finds the backends: entry points of the group `acp_manifold.backends`, so that anyone can add one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+from typing import cast
+
+from .backend import Backend
+from .errors import BridgeError
+
+GROUP = "acp_manifold.backends"
+PREFERRED = ("claude", "codex")
+"""The order of the default choice; backends of others follow by name."""
+
+
+class NoBackend(BridgeError):
+    """No CLI is there to serve a session; the message says what to install."""
+
+
+def find_backends(names: Sequence[str] = ()) -> list[Backend]:
+    """The backends to serve, the default one first.
+
+    Args:
+        names: The backends asked for, in order; none means every one whose CLI is installed.
+
+    Raises:
+        NoBackend: A name is unknown, or its CLI or every CLI is missing.
+    """
+    known = {point.name: point for point in entry_points(group=GROUP)}
+    for name in names:
+        if name not in known:
+            raise NoBackend(f"no backend is called {name!r}; there are: {', '.join(sorted(known)) or 'none'}")
+    wanted = list(dict.fromkeys(names)) or sorted(known, key=_rank)
+    # An entry point is untyped; what it names promises to be a Backend.
+    loaded = [cast("type[Backend]", known[name].load())() for name in wanted]
+    installed = [backend for backend in loaded if backend.program() is not None]
+    missing = [backend for backend in loaded if backend not in installed]
+    if missing and (names or not installed):
+        hints = "".join(f"\n  {backend.label}: {backend.install_hint}" for backend in missing)
+        raise NoBackend("no coding CLI was found for " + ", ".join(b.name for b in missing) + "; install it:" + hints)
+    if not installed:
+        raise NoBackend("no backend is installed: install acp-manifold with its adapters")
+    return installed
+
+
+def _rank(name: str) -> tuple[int, str]:
+    return (PREFERRED.index(name) if name in PREFERRED else len(PREFERRED), name)

@@ -1,0 +1,19 @@
+"""What a session knows of the connections attached to it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from acp_manifold.translators.updates import Question, Update
+
+
+class Client(Protocol):
+    """One attached client. Sessions speak to it in canonical updates; it renders its own protocol version."""
+
+    def deliver(self, session_id: str, update: Update) -> None:
+        """Tell the client; never blocks, keeps the order of calls."""
+        ...
+
+    async def ask(self, session_id: str, question: Question) -> str | None:
+        """Put a question; the chosen option's id, or None. Cancelling it withdraws the question."""
+        ...

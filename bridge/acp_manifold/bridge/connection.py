@@ -1,0 +1,282 @@
+"""One client: its negotiated version, what it asks for, and the sessions attached to it.
+
+Requests are taken in the order they arrive: whatever a later one may depend on (a prompt that
+is then cancelled) is decided before the next line is looked at. Speaks ACP v1.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
+
+from acp_manifold.translators.acp import prompts, requests, v1
+from acp_manifold.translators.acp.output import ToolOutputs
+from acp_manifold.translators.acp.requests import TITLE_METHODS, BadParams
+from acp_manifold.translators.narrow import JsonObject, as_int
+from acp_manifold.translators.updates import MessageChunk, Prompt, Question, Text, Update
+
+from .backend import Backend
+from .errors import InvalidRequest, LoginNeeded, MethodNotFound, PeerGone, RemoteError
+from .hub import Hub
+from .listing import decode_cursor, encode_cursor
+from .messages import encode
+from .outbound import Outbound
+from .peer import Call, Peer, Receive
+from .session import Session
+from .version import __version__
+
+logger = logging.getLogger(__name__)
+
+Serve: TypeAlias = Callable[[JsonObject, Call], "JsonObject | Awaitable[JsonObject]"]
+
+
+@dataclass(slots=True)
+class _Attached:
+    """What the connection keeps for one session it hears of."""
+
+    outputs: ToolOutputs = field(default_factory=ToolOutputs)
+    chunk_key: tuple[str, str, str | None] | None = None
+    """Of the last text chunk, so that `chunk_render` can be used again."""
+    chunk_render: Callable[[str], bytes] | None = None
+    held: list[Update] | None = None
+    """Updates that wait for the answer to the request that opened the session; None when none is awaited."""
+
+
+class Connection:
+    """A client's link to the hub. Satisfies `Handler` for its peer and `Client` for its sessions."""
+
+    def __init__(self, hub: Hub, outbound: Outbound) -> None:
+        self._hub = hub
+        self._outbound = outbound
+        self._peer = Peer(self, outbound)
+        self._initialized = False
+        self._attached: dict[str, _Attached] = {}
+        self._opening: dict[str, list[Update]] = {}
+        self._methods: dict[str, Serve] = {
+            "authenticate": self._authenticate,
+            "session/new": self._new,
+            "session/load": self._load,
+            "session/resume": self._resume,
+            "session/list": self._list,
+            "session/prompt": self._prompt,
+            "session/close": self._close,
+            "session/delete": self._delete,
+            "session/set_config_option": self._set_config_option,
+            **{method: partial(self._set_title, method) for method in TITLE_METHODS},
+        }
+
+    async def run(self, receive: Receive) -> None:
+        """Serve the client until it is gone."""
+        await self._peer.run(receive)
+
+    # -- Handler ----------------------------------------------------------------------------------
+
+    def request(self, method: str, params: JsonObject, call: Call) -> object:
+        """Serve one request; see `Handler.request`."""
+        if method == "initialize":
+            return self._initialize(params)
+        if not self._initialized:
+            raise InvalidRequest(f"{method[:100]}: send initialize first")
+        serve = self._methods.get(method)
+        if serve is None:
+            raise MethodNotFound(f"Method not found: {method[:200]}", {"method": method[:200]})
+        return serve(params, call)
+
+    def notification(self, method: str, params: JsonObject) -> None:
+        """Take one notification; unknown ones are ignored, as are all before `initialize`."""
+        if self._initialized and method == "session/cancel":
+            session_id = params.get("sessionId")
+            session = self._hub.find(session_id, self) if isinstance(session_id, str) else None
+            if session is not None:
+                session.cancel()
+
+    def closed(self) -> None:
+        """The client is gone."""
+        self._hub.leave(self)
+
+    # -- Client -----------------------------------------------------------------------------------
+
+    def deliver(self, session_id: str, update: Update) -> None:
+        """Tell the client of an update; see `Client.deliver`."""
+        attached = self._attached.get(session_id)
+        if attached is None:
+            self._opening.setdefault(session_id, []).append(update)
+        elif attached.held is not None:
+            attached.held.append(update)
+        else:
+            self._send(session_id, attached, update)
+
+    async def ask(self, session_id: str, question: Question) -> str | None:
+        """Put a question to the client; see `Client.ask`."""
+        try:
+            result = await self._peer.request("session/request_permission", v1.permission_params(session_id, question))
+        except RemoteError as exc:
+            logger.warning("session %s: the client answered a question with an error: %s", session_id, exc.message)
+            return None
+        except PeerGone:
+            return None
+        return v1.chosen_option(result)
+
+    def _send(self, session_id: str, attached: _Attached, update: Update) -> None:
+        if isinstance(update, MessageChunk) and isinstance(update.content, Text):
+            key = (session_id, update.role, update.message_id)
+            render = attached.chunk_render
+            if render is None or key != attached.chunk_key:
+                render = attached.chunk_render = partial(_render_chunk, session_id, update)
+                attached.chunk_key = key
+            self._outbound.send_text(key, update.content.text, render)
+            return
+        shown = attached.outputs.shown(update)
+        if shown is not None:
+            self._peer.notify("session/update", v1.update_params(session_id, shown))
+
+    # -- requests ---------------------------------------------------------------------------------
+
+    def _initialize(self, params: JsonObject) -> JsonObject:
+        asked = as_int(params.get("protocolVersion"))
+        if asked is None:
+            raise BadParams("protocolVersion", "is required and must be an integer")
+        first, self._initialized = not self._initialized, True
+        if first:
+            self._hub.warm_up()
+        methods: list[JsonObject] = [
+            {"id": b.auth.id, "name": b.auth.name, "description": b.auth.description}
+            for b in self._hub.backends.values()
+        ]
+        return v1.initialize_result(__version__, methods)
+
+    async def _authenticate(self, params: JsonObject, call: Call) -> JsonObject:
+        wanted = requests.required_text(params, "methodId")
+        for backend in self._hub.backends.values():
+            if backend.auth.id == wanted:
+                if await backend.login() == "out":
+                    raise LoginNeeded(f"{backend.label} has no login yet. {backend.auth.description}")
+                return {}
+        known = ", ".join(b.auth.id for b in self._hub.backends.values())
+        raise BadParams("methodId", f"{wanted[:100]!r} is none of this agent's methods: {known}")
+
+    async def _new(self, params: JsonObject, call: Call) -> JsonObject:
+        session = await self._hub.new(requests.session_setup(params), self)
+        self._attach(session.id, call)
+        return {"sessionId": session.id, "configOptions": [self._backend_option(session)]}
+
+    def _load(self, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
+        return self._open(params, call, replay=True)
+
+    def _resume(self, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
+        return self._open(params, call, replay=False)
+
+    async def _open(self, params: JsonObject, call: Call, *, replay: bool) -> JsonObject:
+        session_id = requests.session_id(params)
+        setup = requests.session_setup(params)
+        history = _Attached()
+        emit = partial(self._send, session_id, history) if replay else None
+        session = await self._hub.open(session_id, setup, self, emit)
+        self._attach(session_id, call)
+        return {"configOptions": [self._backend_option(session)]}
+
+    def _attach(self, session_id: str, call: Call) -> None:
+        """Let updates of a session through as soon as the request that opened it is answered."""
+        known = self._attached.get(session_id)
+        early = self._opening.pop(session_id, [])
+        if known is not None:
+            return
+        attached = self._attached[session_id] = _Attached(held=early)
+
+        def answered() -> None:
+            held, attached.held = attached.held or [], None
+            for update in held:
+                self._send(session_id, attached, update)
+
+        call.on_answered = answered
+
+    async def _list(self, params: JsonObject, call: Call) -> JsonObject:
+        cwd, cursor = requests.list_filter(params)
+        if cwd is not None and not cwd.startswith("/"):
+            raise BadParams("cwd", f"must be an absolute path, got {cwd[:200]!r}")
+        after = decode_cursor(cursor, cwd) if cursor is not None else None
+        page = await self._hub.page(cwd, after)
+        rows = [
+            v1.session_row(session_id, row.cwd, row.updated_at, title, row.additional_directories, name)
+            for session_id, name, row, title in self._hub.describe(page)
+        ]
+        result: JsonObject = {"sessions": rows}
+        if page.next is not None:
+            result["nextCursor"] = encode_cursor(page.next, cwd)
+        return result
+
+    def _prompt(self, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
+        session = self._hub.session(requests.session_id(params), self)
+        prompt = prompts.prompt(params)
+        title = prompts.rename_command(prompt)
+        if title is not None:
+            return self._rename_by_prompt(session, title)
+        return self._run_prompt(session, prompt, call)
+
+    def _run_prompt(self, session: Session, prompt: Prompt, call: Call) -> Awaitable[JsonObject]:
+        first = not session.prompted and session.turns.idle
+        turn = session.prompt(prompt, self)
+        call.on_cancel = partial(session.cancel_turn, turn)
+        if first and len(self._hub.backends) > 1:
+            option = v1.backend_option(session.backend.name, [(session.backend.name, session.backend.label)])
+            self._peer.notify(
+                "session/update",
+                {
+                    "sessionId": session.id,
+                    "update": {"sessionUpdate": "config_option_update", "configOptions": [option]},
+                },
+            )
+
+        async def outcome() -> JsonObject:
+            return v1.prompt_result(await turn.outcome())
+
+        return outcome()
+
+    async def _rename_by_prompt(self, session: Session, title: str) -> JsonObject:
+        """`/rename X` as a prompt: no model is asked; what would have been the answer says what is stored."""
+        stored = await self._hub.set_title(session.id, title)
+        self.deliver(session.id, MessageChunk("agent", Text(f"Session renamed to: {stored}")))
+        return {"stopReason": "end_turn"}
+
+    async def _set_title(self, method: str, params: JsonObject, call: Call) -> JsonObject:
+        session_id, title = requests.title_request(method, params)
+        stored = await self._hub.set_title(session_id, title)
+        return requests.title_answer(method, session_id, stored)
+
+    async def _close(self, params: JsonObject, call: Call) -> JsonObject:
+        session_id = requests.session_id(params)
+        await self._hub.close(session_id, self)
+        self._attached.pop(session_id, None)
+        return {}
+
+    async def _delete(self, params: JsonObject, call: Call) -> JsonObject:
+        session_id = requests.session_id(params)
+        await self._hub.delete(session_id)
+        self._attached.pop(session_id, None)
+        return {}
+
+    async def _set_config_option(self, params: JsonObject, call: Call) -> JsonObject:
+        session = self._hub.session(requests.session_id(params), self)
+        option, value = requests.config_choice(params)
+        if option != "backend":
+            raise BadParams("configId", f"{option[:100]!r} is no option of this session; there is: backend")
+        if not isinstance(value, str):
+            raise BadParams("value", "must be a string")
+        await session.switch(self._hub.choose(value))
+        return {"configOptions": [self._backend_option(session)]}
+
+    def _backend_option(self, session: Session) -> JsonObject:
+        choices: list[Backend] = [session.backend]
+        if not session.prompted and session.turns.idle:
+            choices = list(self._hub.backends.values())
+        return v1.backend_option(session.backend.name, [(b.name, b.label) for b in choices])
+
+
+def _render_chunk(session_id: str, update: MessageChunk, text: str) -> bytes:
+    chunk = MessageChunk(update.role, Text(text), update.message_id)
+    params = v1.update_params(session_id, chunk)
+    return encode({"jsonrpc": "2.0", "method": "session/update", "params": params})
+

@@ -1,0 +1,417 @@
+"""What the process owns once: the backends, the sessions, the title keeper, the ledger, the file watcher.
+
+Connections come to it, several if need be. Its tables are changed synchronously and never
+across an await; each session has a task scope of its own inside the hub's.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+
+from acp_manifold.translators.acp.requests import SessionSetup
+from acp_manifold.translators.titles import normalise
+from acp_manifold.translators.updates import Update
+
+from .backend import Backend, ListQuery, SessionRow, SessionSpec, StoreOrigin
+from .client import Client
+from .errors import BackendFault, BridgeError, InvalidParams, LoginNeeded, SessionNotFound
+from .ledger import Key, Ledger
+from .listing import PAGE, Page, Place, join
+from .session import Session
+from .titles import TitleKeeper
+from .watch import Watcher
+
+logger = logging.getLogger(__name__)
+
+INTERRUPT_GRACE = 10.0
+"""Seconds a backend has to heed an interrupt before it is ended."""
+
+
+END_LIMIT = 5.0
+"""Seconds the end of one session may take; the ladder of its process is shorter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A session found in a store: whose it is, and its row."""
+
+    backend: Backend
+    row: SessionRow
+
+    @property
+    def key(self) -> Key:
+        """The backend's name of it."""
+        return Key(self.backend.name, self.row.id)
+
+
+class Hub:
+    """All sessions of the process."""
+
+    def __init__(self, backends: Sequence[Backend], ledger: Ledger, *, grace: float = INTERRUPT_GRACE) -> None:
+        """
+        Args:
+            backends: Whom to serve by, the default one first; at least one.
+            ledger: What the stores can't tell.
+            grace: Seconds a backend has to heed an interrupt.
+        """
+        self.backends = {backend.name: backend for backend in backends}
+        self.default = backends[0]
+        self._ledger = ledger
+        self._grace = grace
+        self._keeper = TitleKeeper(ledger)
+        self._watcher = Watcher()
+        self._sessions: dict[str, Session] = {}
+        self._by_key: dict[Key, Session] = {}
+        self._tasks: TaskGroup | None = None
+
+    # -- life ---------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """The hub's life: at its end every session, process and watch is gone."""
+        async with AsyncExitStack() as stack:
+            stack.callback(self._ledger.close)
+            for backend in self.backends.values():
+                await stack.enter_async_context(backend.running(self))
+            async with anyio.create_task_group() as self._tasks:
+                self._tasks.start_soon(self._watcher.run)
+                try:
+                    yield
+                finally:
+                    self._tasks.cancel_scope.cancel()
+
+    def warm_up(self) -> None:
+        """Start what would delay the first requests."""
+        for backend in self.backends.values():
+            self._group.start_soon(self._warm_up, backend)
+
+    async def _warm_up(self, backend: Backend) -> None:
+        try:
+            await backend.warm_up()
+        except BridgeError as exc:
+            logger.warning("%s is not ready: %s", backend.name, exc.message)
+
+    @property
+    def _group(self) -> TaskGroup:
+        if self._tasks is None:
+            raise RuntimeError("the hub is not running")
+        return self._tasks
+
+    # -- what backends ask of us (Host) ---------------------------------------------------------
+
+    def watch(self, path: Path, changed: Callable[[], None]) -> Callable[[], None]:
+        """See `Host.watch`."""
+        return self._watcher.watch(path, changed)
+
+    def title_heard(self, backend: str, session_id: str, title: str, origin: StoreOrigin) -> None:
+        """See `Host.title_heard`: weigh it, and tell the clients of the session if it is news."""
+        key = Key(backend, session_id)
+        heard = self._keeper.heard(key, title, origin)
+        session = self._by_key.get(key)
+        if session is None:
+            return
+        if heard == "news":
+            session.tell_title(self._keeper.current(key).text)
+        elif heard == "discarded":
+            self._group.start_soon(self._put_back, session)
+
+    async def _put_back(self, session: Session) -> None:
+        """Write our title again if the store now shows another one."""
+        if session.key is None:
+            return
+        title = self._keeper.current(session.key).text
+        try:
+            row = await session.backend.find(session.key.id)
+            if row is not None and row.title_origin is not None and normalise(row.title or "") != title:
+                await session.rename(title)
+        except BridgeError as exc:
+            logger.warning("session %s: the title could not be put back: %s", session.id, exc.message)
+
+    # -- opening --------------------------------------------------------------------------------
+
+    def choose(self, name: str | None) -> Backend:
+        """The backend of that name, or the default one.
+
+        Raises:
+            InvalidParams: No such backend here.
+        """
+        if name is None:
+            return self.default
+        backend = self.backends.get(name)
+        if backend is None:
+            raise InvalidParams(
+                f"backend: {name[:40]!r} is not served here; choose one of {', '.join(self.backends)}",
+                {"field": "backend", "choices": list(self.backends)},
+            )
+        return backend
+
+    async def new(self, setup: SessionSetup, client: Client) -> Session:
+        """A new session, attached to `client`.
+
+        Raises:
+            InvalidParams: `cwd` is no directory, or the backend is unknown.
+            LoginNeeded: The CLI has no login.
+            BridgeError: The CLI can't be started.
+        """
+        backend = self.choose(setup.backend)
+        spec = spec_of(setup)
+        title = normalise(setup.title or "")
+        if await backend.login() == "out":
+            raise LoginNeeded(f"{backend.label} has no login. {backend.auth.description}", {"backend": backend.name})
+        session = await self._start(backend, spec, client, known=None)
+        if title:
+            await self._name_new(session, title)
+        return session
+
+    async def _name_new(self, session: Session, title: str) -> None:
+        """Title a session that was just made; that it can't be stored is no reason not to have the session."""
+        assert session.key is not None
+        try:
+            await self._keeper.set(session.key, title, session.rename)
+        except BridgeError as exc:
+            logger.warning("session %s: its title could not be stored yet: %s", session.id, exc.message)
+        except BaseException:
+            await self._abandon(session)
+            raise
+
+    async def _abandon(self, session: Session) -> None:
+        """End a session whose opening failed or was taken back."""
+        with anyio.move_on_after(END_LIMIT, shield=True):
+            await session.end()
+
+    async def open(
+        self, session_id: str, setup: SessionSetup, client: Client, replay: Callable[[Update], None] | None
+    ) -> Session:
+        """A session of a store, or one that is open here, attached to `client`.
+
+        Args:
+            session_id: Our id of it.
+            setup: Where and with what; not used for a session that is open here.
+            client: Whom to attach.
+            replay: Gets the whole history first; None for none.
+
+        Raises:
+            InvalidParams: `cwd` is no directory.
+            SessionNotFound: No backend has it.
+            BridgeError: The CLI can't serve it.
+        """
+        spec = spec_of(setup)
+        session = self._sessions.get(session_id)
+        located = await self._locate(session_id)
+        if session is None and located is None:
+            raise SessionNotFound(session_id)
+        if located is not None and replay is not None:
+            await located.backend.replay(located.row.id, replay)
+        session = self._sessions.get(session_id, session)
+        if session is not None:
+            session.attach(client)
+            await session.open()
+            return session
+        assert located is not None
+        known = self._keeper.seen_in_store(located.key, located.row.title, located.row.title_origin)
+        session = await self._start(located.backend, spec, client, known=(session_id, located.row.id))
+        if known.origin != "none":
+            session.tell_title(known.text)
+        return session
+
+    async def _start(
+        self, backend: Backend, spec: SessionSpec, client: Client, known: tuple[str, str] | None
+    ) -> Session:
+        session = Session(backend, spec, self._keeper, self._bind, grace=self._grace, known=known)
+        session.attach(client)
+        if known is not None:
+            # From now on a second request for it finds this one.
+            self._sessions[session.id] = session
+        await self._group.start(self._live, session)
+        try:
+            await session.open()
+        except BaseException:
+            await self._abandon(session)
+            raise
+        return session
+
+    async def _live(self, session: Session, *, task_status: TaskStatus[None]) -> None:
+        try:
+            await session.run(task_status=task_status)
+        except Exception:
+            logger.exception("session %s broke", session.id)
+        finally:
+            self._unbind(session)
+
+    def _bind(self, session: Session, before: Key | None) -> None:
+        """The backend's name of a session is known or has changed: one look-up each way from now on."""
+        if before is not None and self._by_key.get(before) is session:
+            del self._by_key[before]
+        if session.key is None:
+            return
+        self._sessions[session.id] = session
+        self._by_key[session.key] = session
+        if before is not None and before != session.key:
+            self._keeper.rename_key(before, session.key)
+        if session.id != session.key.id:
+            self._ledger.put_alias(session.id, session.key)
+
+    def _unbind(self, session: Session) -> None:
+        if self._sessions.get(session.id) is session:
+            del self._sessions[session.id]
+        if session.key is not None and self._by_key.get(session.key) is session:
+            del self._by_key[session.key]
+
+    # -- sessions -------------------------------------------------------------------------------
+
+    def session(self, session_id: str, client: Client) -> Session:
+        """The session that is open here for `client`.
+
+        Raises:
+            SessionNotFound: There is none.
+        """
+        session = self._sessions.get(session_id)
+        if session is None or client not in session.clients:
+            raise SessionNotFound(
+                session_id, f"Session not open on this connection: {session_id[:200]}. Load or resume it first."
+            )
+        return session
+
+    def find(self, session_id: str, client: Client) -> Session | None:
+        """As `session`, but None if there is none."""
+        session = self._sessions.get(session_id)
+        return session if session is not None and client in session.clients else None
+
+    async def detach(self, client: Client, session: Session) -> None:
+        """Take a client away from a session; one that is left with nobody ends."""
+        if session.detach(client):
+            await session.end()
+
+    def leave(self, client: Client) -> None:
+        """A client is gone: its prompts and questions are settled, sessions left with nobody end."""
+        for session in list(self._sessions.values()):
+            if client in session.clients and session.detach(client):
+                self._group.start_soon(session.end)
+
+    async def close(self, session_id: str, client: Client) -> None:
+        """Free what serves a session; its store stays.
+
+        Raises:
+            SessionNotFound: No backend has it.
+        """
+        session = self.find(session_id, client)
+        if session is not None:
+            await self.detach(client, session)
+        elif await self._locate(session_id) is None:
+            raise SessionNotFound(session_id)
+
+    async def delete(self, session_id: str) -> None:
+        """Remove a session for good; one that no backend has is no error."""
+        session = self._sessions.get(session_id)
+        if session is not None:
+            await session.end()
+            found = (session.backend, session.key) if session.key is not None else None
+        else:
+            located = await self._locate(session_id)
+            found = (located.backend, located.key) if located is not None else None
+        if found is not None:
+            backend, key = found
+            await backend.delete(key.id)
+            self._keeper.forget(key)
+
+    async def set_title(self, session_id: str, title: str) -> str:
+        """Set a title for a client and give back what is stored; every attached client is told.
+
+        Raises:
+            InvalidParams: Nothing of the title can be shown.
+            SessionNotFound: No backend has the session.
+            BridgeError: It can't be stored, with the reason.
+        """
+        session = self._sessions.get(session_id)
+        if session is not None and session.key is not None:
+            stored = await self._keeper.set(session.key, title, session.rename)
+            session.tell_title(stored)
+            return stored
+        located = await self._locate(session_id)
+        if located is None:
+            raise SessionNotFound(session_id)
+        backend, row = located.backend, located.row
+        return await self._keeper.set(located.key, title, lambda text: backend.rename(row.id, text))
+
+    async def _locate(self, session_id: str) -> Located | None:
+        """Find a session in the stores, by our id of it."""
+        alias = self._ledger.alias(session_id)
+        if alias is not None:
+            backend = self.backends.get(alias.backend)
+            row = await backend.find(alias.id) if backend is not None else None
+            return Located(backend, row) if backend is not None and row is not None else None
+        for backend in self.backends.values():
+            row = await backend.find(session_id)
+            if row is not None:
+                return Located(backend, row)
+        return None
+
+    # -- the list -------------------------------------------------------------------------------
+
+    async def page(self, cwd: str | None, after: Place | None) -> Page:
+        """One page over all backends; one that can't tell its sessions is left out, with a note.
+
+        Raises:
+            BackendFault: None of them can.
+        """
+        query = ListQuery(PAGE + 1, cwd, after.pair if after is not None else None)
+        lists: dict[str, list[SessionRow]] = {}
+        faults: list[str] = []
+
+        async def ask(backend: Backend) -> None:
+            try:
+                lists[backend.name] = await backend.list(query)
+            except BridgeError as exc:
+                logger.warning("%s can't list its sessions: %s", backend.name, exc.message)
+                faults.append(f"{backend.name}: {exc.message}")
+
+        async with anyio.create_task_group() as tg:
+            for backend in self.backends.values():
+                tg.start_soon(ask, backend)
+        if not lists:
+            raise BackendFault("no backend can list its sessions: " + "; ".join(faults))
+        return join(lists)
+
+    def describe(self, page: Page) -> list[tuple[str, str, SessionRow, str | None]]:
+        """For each row of a page: our id, the backend, the row, and the title to show."""
+        aliases = {name: self._ledger.aliases(name) for name in self.backends}
+        titles = {name: self._ledger.titles(name) for name in self.backends}
+        return [
+            (
+                aliases[name].get(row.id, row.id),
+                name,
+                row,
+                self._keeper.shown(Key(name, row.id), row.title, row.title_origin, titles[name].get(row.id)),
+            )
+            for name, row in page.rows
+        ]
+
+
+def spec_of(setup: SessionSetup) -> SessionSpec:
+    """The spec of a setup whose directories are checked.
+
+    Raises:
+        InvalidParams: `cwd` or an additional directory is relative, or no directory.
+    """
+    _check_directory("cwd", setup.cwd)
+    for index, directory in enumerate(setup.additional_directories):
+        _check_directory(f"additionalDirectories[{index}]", directory)
+    return SessionSpec(setup.cwd, setup.mcp_servers, setup.additional_directories)
+
+
+def _check_directory(field: str, path: str) -> None:
+    shown = path[:200]
+    if not os.path.isabs(path) or "\0" in path:
+        raise InvalidParams(f"{field}: must be an absolute path, got {shown!r}", {"field": field})
+    if not os.path.exists(path):
+        raise InvalidParams(f"{field}: there is no directory {shown!r}", {"field": field})
+    if not os.path.isdir(path):
+        raise InvalidParams(f"{field}: {shown!r} is not a directory", {"field": field})

@@ -1,0 +1,215 @@
+"""The one writer of one link: everything that goes out, in the order it was said.
+
+Sending never blocks and never fails: it queues. One task, `Outbound.run`, writes. While the
+other side keeps up, every message is a line of its own; when it has fallen behind, adjoining
+text chunks of one message are merged, so that a slow reader gets fewer and larger chunks
+instead of an ever longer queue. Nothing is reordered and no text is lost.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Final
+
+import anyio
+
+from acp_manifold.translators.narrow import JsonObject
+
+from .messages import encode
+
+logger = logging.getLogger(__name__)
+
+BLOCK_SIZE: Final = 256 * 1024
+"""Bytes that are joined into one write, as far as the lines allow; a pipe takes 64 KiB at once, a socket some more."""
+
+MERGE_SIZE: Final = 256 * 1024
+"""Characters up to which text chunks are merged into one."""
+
+HIGH_WATER: Final = 8 * 1024 * 1024
+"""Queued bytes above which a producer that can wait should await `drained`."""
+
+LOW_WATER: Final = 2 * 1024 * 1024
+"""Queued bytes at which `drained` lets it go on."""
+
+_TEXT_OVERHEAD: Final = 160
+"""What the JSON around a text chunk weighs, roughly: the real line is made only when it is written."""
+
+
+class _Text:
+    """A text chunk that is not rendered yet."""
+
+    __slots__ = ("key", "parts", "render", "size")
+
+    def __init__(self, key: Hashable, text: str, render: Callable[[str], bytes]) -> None:
+        self.key = key
+        self.parts = [text]
+        self.render = render
+        self.size = len(text)
+
+
+class Outbound:
+    """The queue of one link and its writer.
+
+    Args:
+        write: Returns when the system has taken all of the bytes. Raises a `ConnectionError` or
+            one of anyio's resource errors when nobody reads any more.
+        on_broken: Called once, by the writer, when nobody reads any more.
+    """
+
+    def __init__(self, write: Callable[[bytes], Awaitable[None]], on_broken: Callable[[], None] | None = None) -> None:
+        self.on_broken = on_broken
+        """Called once when the link breaks; may be set at any time before."""
+        self._write = write
+        self._queue: deque[bytes | _Text] = deque()
+        self._pending = 0
+        self._closed = False
+        self._writing = False
+        self._wake: anyio.Event | None = None
+        self._relief: anyio.Event | None = None
+        self._broken = anyio.Event()
+
+    @property
+    def pending(self) -> int:
+        """Bytes that are queued or being written, roughly."""
+        return self._pending
+
+    @property
+    def broken(self) -> bool:
+        """Whether the link broke or was abandoned: what is sent now goes nowhere."""
+        return self._broken.is_set()
+
+    def send(self, obj: JsonObject) -> None:
+        """Queue a message.
+
+        Raises:
+            TypeError: It holds something that is no JSON; nothing is queued.
+        """
+        self.send_line(encode(obj))
+
+    def send_line(self, line: bytes) -> None:
+        """Queue a line that is encoded already; its newline is added."""
+        if self._closed:
+            return
+        self._queue.append(line)
+        self._pending += len(line) + 1
+        if self._wake is not None:
+            self._wake.set()
+
+    def send_text(self, key: Hashable, text: str, render: Callable[[str], bytes]) -> None:
+        """Queue a chunk of text.
+
+        Args:
+            key: Adjoining chunks with the same one may be merged: `render` must put the same around their text.
+            text: What is new.
+            render: Makes the line, without newline, when it is written.
+        """
+        if self._closed:
+            return
+        if self._writing and self._merge(key, text):
+            return
+        self._queue.append(_Text(key, text, render))
+        self._pending += len(text) + _TEXT_OVERHEAD
+        if self._wake is not None:
+            self._wake.set()
+
+    def close(self) -> None:
+        """Take nothing more; `run` ends when all that is queued is written."""
+        self._closed = True
+        if self._wake is not None:
+            self._wake.set()
+
+    def abandon(self) -> None:
+        """Drop what is queued and take nothing more: nobody will read it. `run` ends, a write in progress aside."""
+        self._queue.clear()
+        self._pending = 0
+        self._broken.set()
+        self.close()
+        self._relieve()
+
+    async def drained(self) -> None:
+        """Wait, if more than `HIGH_WATER` is queued, until it is at most `LOW_WATER`, or the link is broken."""
+        if self._pending <= HIGH_WATER:
+            return
+        while self._pending > LOW_WATER and not self.broken:
+            if self._relief is None:
+                self._relief = anyio.Event()
+            await self._relief.wait()
+
+    async def wait_broken(self) -> None:
+        """Wait until nobody reads any more; forever if that never happens."""
+        await self._broken.wait()
+
+    async def run(self) -> None:
+        """Write until `close` was called and all is written, or until nobody reads any more. Run it once."""
+        while True:
+            if self._queue:
+                if not await self._write_block():
+                    return
+            elif self._closed:
+                return
+            else:
+                self._wake = anyio.Event()
+                await self._wake.wait()
+                self._wake = None
+
+    def _merge(self, key: Hashable, text: str) -> bool:
+        if not self._queue:
+            return False
+        last = self._queue[-1]
+        if not isinstance(last, _Text) or last.key != key or last.size + len(text) > MERGE_SIZE:
+            return False
+        last.parts.append(text)
+        last.size += len(text)
+        self._pending += len(text)
+        return True
+
+    async def _write_block(self) -> bool:
+        block, weight = self._take()
+        self._writing = True
+        try:
+            await self._write(block)
+        except (ConnectionError, anyio.BrokenResourceError, anyio.ClosedResourceError) as exc:
+            logger.debug("nobody reads any more: %r", exc)
+            self.abandon()
+            if self.on_broken is not None:
+                self.on_broken()
+            return False
+        finally:
+            self._writing = False
+        self._pending = max(0, self._pending - weight)
+        if self._pending <= LOW_WATER:
+            self._relieve()
+        return True
+
+    def _take(self) -> tuple[bytes, int]:
+        """The next lines as one block, and what they weighed in `pending`."""
+        lines: list[bytes] = []
+        size = weight = 0
+        while self._queue and size < BLOCK_SIZE:
+            item = self._queue.popleft()
+            if isinstance(item, _Text):
+                weight += item.size + _TEXT_OVERHEAD
+                line = self._render(item)
+                if line is None:
+                    continue
+            else:
+                line = item
+                weight += len(line) + 1
+            lines.append(line)
+            size += len(line) + 1
+        lines.append(b"")
+        return b"\n".join(lines), weight
+
+    def _render(self, item: _Text) -> bytes | None:
+        try:
+            return item.render("".join(item.parts))
+        except Exception:
+            logger.exception("a text chunk could not be rendered and is lost")
+            return None
+
+    def _relieve(self) -> None:
+        if self._relief is not None:
+            self._relief.set()
+            self._relief = None

@@ -1,0 +1,295 @@
+"""A CLI as a child process: started, fed, read, and gone when its scope ends.
+
+The child leads a process session of its own, so that a terminal's Ctrl-C doesn't reach it and its
+group can be signalled as one. Its stderr is always drained, into a tail that is kept for error
+messages (case K04). Nothing here knows what the lines mean.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import IO, Final, cast
+
+import anyio
+from anyio import to_thread
+
+from .descriptors import Sink, Source
+from .errors import BackendGone
+from .framing import LINE_LIMIT, Framed, LineFramer, TooLong
+from .outbound import Outbound
+from .shutdown import climb
+from .survivors import MARK_VARIABLE, signal_to, survivors
+
+logger = logging.getLogger(__name__)
+
+STDERR_TAIL: Final = 64 * 1024
+"""Bytes kept of what a child says on stderr: the last ones."""
+
+_TOLD_LINES: Final = 12
+_TOLD_WIDTH: Final = 400
+"""How many lines of the tail an error message repeats, and how many characters of each."""
+
+_KILL_WAIT: Final = 1.0
+"""Seconds for a killed child to be reaped."""
+
+
+def base_environment() -> dict[str, str]:
+    """A copy of our own environment; a variable that is blank stays blank."""
+    return dict(os.environ)
+
+
+class Child:
+    """A running CLI, or one that has ended. Made by `spawn`, which also owns its end."""
+
+    def __init__(self, process: subprocess.Popen[bytes], name: str, mark: str) -> None:
+        self.name = name
+        """Whom log lines speak of."""
+        self.mark = mark
+        """What its descendants bear in the environment."""
+        self._process = process
+        self._input = _pipe(process.stdin)
+        self._output = _pipe(process.stdout)
+        self._errors = _pipe(process.stderr)
+        self._outbound = Outbound(Sink(self._input.fileno()).write)
+        self._tail = bytearray()
+        self._exited = anyio.Event()
+        self._ended = anyio.Event()
+        self._live_scope = anyio.CancelScope(shield=True)
+        self._stderr_scope = anyio.CancelScope()
+        self._read_scope: anyio.CancelScope | None = None
+        self._read_done = anyio.Event()
+
+    @property
+    def pid(self) -> int:
+        """The process id, which is the id of its group and its process session too."""
+        return self._process.pid
+
+    @property
+    def exited(self) -> bool:
+        """Whether it has ended and was reaped."""
+        return self._exited.is_set()
+
+    @property
+    def stderr_tail(self) -> str:
+        """The last `STDERR_TAIL` bytes it said on stderr; what is no UTF-8 is replaced."""
+        return self._tail.decode("utf-8", "replace")
+
+    def send(self, line: bytes) -> None:
+        """Queue one line for its stdin; the newline is added. Nothing happens once the child is gone."""
+        self._outbound.send_line(line)
+
+    def close_input(self) -> None:
+        """Close its stdin as soon as all that is queued is written."""
+        self._outbound.close()
+
+    async def read(self, on_line: Callable[[bytes], None], *, limit: int = LINE_LIMIT) -> None:
+        """Hand every line of its stdout to `on_line` until it ends. To be called once.
+
+        All that the child wrote before its end is delivered, also when it was killed; what a
+        process it left behind writes later to the same pipe is not.
+
+        Args:
+            on_line: Called with each line, without its line end; blank lines are left out.
+            limit: Bytes of the longest line taken; a longer one is skipped, with a note in the log.
+        """
+        framer = LineFramer(limit)
+        source = Source(self._output.fileno())
+
+        def deliver(framed: list[Framed]) -> None:
+            for line in framed:
+                if isinstance(line, TooLong):
+                    logger.warning("%s: skipped a line of more than %d bytes", self.name, limit)
+                else:
+                    on_line(line)
+
+        try:
+            with anyio.CancelScope() as self._read_scope:
+                if self.exited:
+                    self._read_scope.cancel()
+                while data := await source.receive():
+                    deliver(framer.feed(data))
+            deliver(framer.feed(source.left()))
+            deliver(framer.finish())
+        finally:
+            source.close()
+            self._read_scope = None
+            self._read_done.set()
+
+    async def wait(self) -> int:
+        """Wait for its end; its exit status, or the negative number of the signal that killed it.
+
+        By then `stderr_tail` holds all that it said.
+        """
+        await self._ended.wait()
+        status = self._process.poll()
+        return -signal.SIGKILL if status is None else status
+
+    async def wait_exited(self) -> None:
+        """Wait until it has ended and was reaped, no more."""
+        await self._exited.wait()
+
+    def describe_exit(self) -> str:
+        """How it ended, as the end of a sentence, and the last it said on stderr."""
+        lines = [line[-_TOLD_WIDTH:] for line in self.stderr_tail.splitlines() if line.strip()]
+        told = "\n".join(lines[-_TOLD_LINES:])
+        return f"{_how(self._process.returncode)}; last on stderr:\n{told}" if told else _how(self._process.returncode)
+
+    async def kill(self) -> None:
+        """Kill its process group at once and wait until it is reaped."""
+        signal_to(survivors({self.pid}, set()), signal.SIGKILL)
+        with anyio.move_on_after(_KILL_WAIT, shield=True):
+            await self._ended.wait()
+
+    async def live(self) -> None:
+        """Feed, drain and watch the child until `release`. For `spawn` only."""
+        with self._live_scope:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._feed)
+                tasks.start_soon(self._drain_errors)
+                await self._watch()
+
+    async def release(self) -> None:
+        """Stop all that `live` does and close the pipes. For `spawn` only."""
+        self._live_scope.cancel()
+        if self._read_scope is not None:
+            self._read_scope.cancel()
+            with anyio.move_on_after(_KILL_WAIT, shield=True):
+                await self._read_done.wait()
+        for pipe in (self._input, self._output, self._errors):
+            pipe.close()
+        self._ended.set()
+
+    async def _feed(self) -> None:
+        try:
+            await self._outbound.run()
+        finally:
+            self._input.close()
+
+    async def _drain_errors(self) -> None:
+        source = Source(self._errors.fileno())
+        try:
+            with self._stderr_scope:
+                while data := await source.receive():
+                    self._keep(data)
+        finally:
+            source.close()
+        await self._exited.wait()
+        self._keep(source.left())
+        self._ended.set()
+
+    def _keep(self, data: bytes) -> None:
+        self._tail += data
+        del self._tail[:-STDERR_TAIL]
+
+    async def _watch(self) -> None:
+        await _process_end(self._process)
+        logger.debug("%s %s", self.name, _how(self._process.returncode))
+        self._exited.set()
+        self._outbound.abandon()
+        self._stderr_scope.cancel()
+        if self._read_scope is not None:
+            self._read_scope.cancel()
+
+
+@asynccontextmanager
+async def spawn(command: Sequence[str], *, cwd: str, env: Mapping[str, str], name: str) -> AsyncGenerator[Child]:
+    """Run a program for as long as the context is open; at its end the shutdown ladder is climbed.
+
+    Args:
+        command: The program and its arguments; found on the PATH in `env` if it has no slash.
+        cwd: The directory to start it in.
+        env: All of its environment, but for the mark that is added.
+        name: Whom log lines speak of: `claude 1234abcd`.
+
+    Raises:
+        BackendGone: It can't be started; the message names the program and the cause.
+    """
+    mark = uuid.uuid4().hex
+    child = Child(_start(command, cwd, {**env, MARK_VARIABLE: mark}), name, mark)
+    failure: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(child.live)
+        try:
+            yield child
+        except Exception as exc:
+            # Carried past the task group, which would wrap it: the caller is to see it as it was raised.
+            failure = exc
+        finally:
+            await climb(child)
+            await child.release()
+    if failure is not None:
+        raise failure
+
+
+def _start(command: Sequence[str], cwd: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    if not os.path.isdir(cwd):
+        what = "is not a directory" if os.path.exists(cwd) else "does not exist"
+        raise BackendGone(f"Can't start {command[0]}: the working directory {cwd} {what}")
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as exc:
+        raise BackendGone(f"Can't start {command[0]}: {_why_not(exc, command[0], cwd)}") from exc
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        os.set_blocking(_pipe(pipe).fileno(), False)
+    return process
+
+
+def _why_not(exc: OSError | ValueError, program: str, cwd: str) -> str:
+    if isinstance(exc, FileNotFoundError):
+        if os.path.exists(program):
+            return "the interpreter named in its first line does not exist"
+        return "no such program" if os.sep in program else "no such program on the PATH"
+    if isinstance(exc, PermissionError):
+        if not os.access(cwd, os.X_OK):
+            return f"the working directory {cwd} may not be entered"
+        return "it is not executable"
+    if isinstance(exc, OSError) and exc.errno == errno.E2BIG:
+        return "its arguments and environment are too long"
+    return exc.strerror or str(exc) if isinstance(exc, OSError) else str(exc)
+
+
+def _how(status: int | None) -> str:
+    if status is None:
+        return "is still running"
+    if status >= 0:
+        return f"exited with status {status}"
+    try:
+        return f"was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was killed by signal {-status}"
+
+
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    # Popen was told to make all three pipes; its type can't say so.
+    return cast("IO[bytes]", stream)
+
+
+async def _process_end(process: subprocess.Popen[bytes]) -> None:
+    """Wait for the end of a child of ours and reap it."""
+    if sys.platform == "linux":
+        fd = os.pidfd_open(process.pid)
+        try:
+            await anyio.wait_readable(fd)
+        finally:
+            os.close(fd)
+        process.wait()
+    else:
+        # No descriptor tells the end of a process there; a thread waits for each.
+        await to_thread.run_sync(process.wait, abandon_on_cancel=True)

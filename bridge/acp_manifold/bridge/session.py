@@ -1,0 +1,294 @@
+"""One conversation: its task scope, its turns, its questions and the clients attached to it.
+
+Everything of a session lives in the task group of `Session.run` and ends with it. Its tables
+are changed synchronously; only then is anything awaited.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+
+from acp_manifold.translators.acp.prompts import typed_text
+from acp_manifold.translators.updates import Prompt, Question, SessionInfo, Update
+
+from .backend import Backend, BackendSession, SessionSpec
+from .client import Client
+from .errors import BackendGone, BridgeError, InvalidRequest, SessionNotFound, find_bridge_error
+from .ledger import Key
+from .permissions import Questions
+from .slot import Slot
+from .titles import TitleKeeper
+from .turn import CANCELLED, Turn, TurnQueue
+
+logger = logging.getLogger(__name__)
+
+
+class Session:
+    """A session of the hub. `id` is what clients call it, `key` what its backend does."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        spec: SessionSpec,
+        keeper: TitleKeeper,
+        bound: Callable[[Session, Key | None], None],
+        *,
+        grace: float,
+        known: tuple[str, str] | None = None,
+    ) -> None:
+        """
+        Args:
+            backend: Who serves it.
+            spec: Where and with what.
+            keeper: The titles of the hub.
+            bound: Told whenever the backend's name of the session changes, with the old one.
+            grace: Seconds a backend has to heed an interrupt.
+            known: Our id and the backend's, for a session that is in a store.
+        """
+        self.backend = backend
+        self.spec = spec
+        self.id = known[0] if known else ""
+        self.key: Key | None = Key(backend.name, known[1]) if known else None
+        self.clients: list[Client] = []
+        self.turns = TurnQueue()
+        self.questions = Questions(self.id)
+        self.prompted = known is not None
+        """Whether a turn ever began, so that the backend's store has the session."""
+        self._keeper = keeper
+        self._bound = bound
+        self._grace = grace
+        self._slot = Slot(self, self._opening, self._opened)
+        self._driver: Client | None = None
+        self._tasks: TaskGroup | None = None
+        self._follows = ExitStack()
+        self._following: Key | None = None
+        self._from_store = known is not None
+        self._over = anyio.Event()
+
+    # -- life ---------------------------------------------------------------------------------
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Live until `end`; nothing of the session is left afterwards."""
+        try:
+            async with anyio.create_task_group() as self._tasks:
+                self._tasks.start_soon(self._slot.run)
+                self._tasks.start_soon(self._work)
+                task_status.started()
+        finally:
+            self._settle_all()
+            self._follows.close()
+            self._over.set()
+
+    async def open(self) -> None:
+        """Have the backend serve the session.
+
+        Raises:
+            BridgeError: It can't.
+        """
+        await self._slot.get()
+
+    async def end(self) -> None:
+        """Settle what is outstanding, free everything, and wait until that is done."""
+        self._settle_all()
+        if self._tasks is not None:
+            self._tasks.cancel_scope.cancel()
+            await self._over.wait()
+
+    def _settle_all(self) -> None:
+        self.cancel()
+        running = self.turns.running
+        if running is not None:
+            running.settle(CANCELLED)
+
+    def attach(self, client: Client) -> None:
+        """Let a client hear of the session."""
+        if client not in self.clients:
+            self.clients.append(client)
+
+    def detach(self, client: Client) -> bool:
+        """Take a client away with its prompts and questions; True if nobody is left."""
+        if client in self.clients:
+            self.clients.remove(client)
+        if self._driver is client:
+            self._driver = None
+        for turn in [t for t in self.turns.all() if t.client is client]:
+            self.cancel_turn(turn)
+        self.questions.withdraw(client)
+        return not self.clients
+
+    async def switch(self, backend: Backend) -> None:
+        """Have another backend serve the session, which has had no prompt yet.
+
+        Raises:
+            InvalidRequest: It has had one.
+            BridgeError: The other backend can't; the one before serves it on.
+        """
+        if self.prompted or not self.turns.idle:
+            raise InvalidRequest("the backend of a session is fixed with its first prompt")
+        before = self.backend
+        if backend is before:
+            return
+        await self._slot.release()
+        self.backend = backend
+        try:
+            await self._slot.get()
+        except BridgeError:
+            self.backend = before
+            await self._slot.get()
+            raise
+
+    # -- what the backend tells -----------------------------------------------------------------
+
+    def update(self, update: Update) -> None:
+        """An event of the backend: to every attached client."""
+        for client in self.clients:
+            client.deliver(self.id, update)
+
+    async def ask(self, question: Question) -> str | None:
+        """A question of the backend: to the client whose prompt runs, else to the one that prompted last."""
+        running = self.turns.running
+        if running is not None and running.state != "running":
+            return None
+        return await self.questions.ask(question, running.client if running is not None else self._driver)
+
+    async def _opening(self) -> tuple[Backend, SessionSpec, str | None]:
+        """How to have it served now: resumed, or as a new one while the store has nothing of it."""
+        if self.key is not None and self.prompted:
+            if self._from_store or await self.backend.find(self.key.id) is not None:
+                return self.backend, self.spec, self.key.id
+        title = self._keeper.current(self.key) if self.key is not None else None
+        if title is not None and title.origin == "client":
+            return self.backend, replace(self.spec, title=title.text), None
+        return self.backend, self.spec, None
+
+    def _opened(self, live: BackendSession) -> None:
+        before, self.key = self.key, Key(self.backend.name, live.id)
+        if not self.id:
+            self.id = live.id
+            self.questions = Questions(self.id)
+        if self._following != self.key:
+            self._following = self.key
+            self._follows.close()
+            self._follows.enter_context(self.backend.follow(live.id, self.spec.cwd))
+            self._bound(self, before)
+
+    # -- turns ----------------------------------------------------------------------------------
+
+    def prompt(self, prompt: Prompt, client: Client) -> Turn:
+        """Accept a prompt; it runs when those before it have ended.
+
+        Raises:
+            InvalidRequest: Too many wait already.
+        """
+        turn = Turn(prompt, client)
+        self.turns.add(turn)
+        return turn
+
+    def cancel(self) -> None:
+        """Cancel the running turn and everything that waits; starts nothing."""
+        for turn in self.turns.drain():
+            turn.settle(CANCELLED)
+        if self.turns.running is not None:
+            self.cancel_turn(self.turns.running)
+
+    def cancel_turn(self, turn: Turn) -> None:
+        """Cancel one turn: a waiting one ends at once, the running one as soon as its backend has heeded."""
+        if self.turns.withdraw(turn) or turn.state != "running":
+            return
+        turn.state = "cancelling"
+        self.questions.withdraw()
+        if self._slot.live is None or self._tasks is None:
+            turn.scope.cancel()
+        else:
+            self._tasks.start_soon(self._interrupt, turn, self._slot.live)
+
+    async def _interrupt(self, turn: Turn, live: BackendSession) -> None:
+        """Have the backend stop; one that doesn't within the grace time is ended, and resumed by the next prompt."""
+        with anyio.move_on_after(self._grace) as patience:
+            try:
+                await live.interrupt()
+            except BridgeError as exc:
+                logger.warning("session %s: the interrupt failed: %s", self.id, exc.message)
+            await turn.ended()
+        if patience.cancelled_caught:
+            logger.warning("session %s: %s ignored the interrupt for %g s", self.id, self.backend.label, self._grace)
+            turn.scope.cancel()
+            await self._slot.release()
+
+    async def _work(self) -> None:
+        while True:
+            turn = await self.turns.next()
+            self._driver = turn.client
+            try:
+                await self._run_turn(turn)
+            finally:
+                turn.settle(CANCELLED)
+                self.turns.running = None
+
+    async def _run_turn(self, turn: Turn) -> None:
+        try:
+            with turn.scope:
+                live = await self._slot.get()
+                if turn.state == "running":
+                    self._ask_for_title(turn, live)
+                    self.prompted = True
+                    turn.settle(await live.prompt(turn.prompt))
+        except Exception as exc:
+            error = find_bridge_error(exc)
+            if error is None:
+                logger.exception("session %s: a turn broke", self.id)
+                error = BridgeError(f"Internal error ({type(exc).__name__}); details are on the agent's stderr")
+            self._note_failure(error)
+            turn.settle(error)
+
+    def _note_failure(self, error: BridgeError) -> None:
+        if isinstance(error, BackendGone | SessionNotFound):
+            self.questions.withdraw()
+
+    # -- titles ---------------------------------------------------------------------------------
+
+    async def rename(self, title: str) -> str:
+        """Store a title where the session is right now, and give back what was stored.
+
+        Raises:
+            BridgeError: It can't be stored.
+        """
+        live = self._slot.live
+        if live is not None:
+            return await live.rename(title)
+        if self.key is None or not self.prompted:
+            return title
+        return await self.backend.rename(self.key.id, title)
+
+    def tell_title(self, title: str) -> None:
+        """Tell every attached client the session's title."""
+        self.update(SessionInfo(title=title))
+
+    def _ask_for_title(self, turn: Turn, live: BackendSession) -> None:
+        if self._tasks is None or self.key is None or self._keeper.current(self.key).origin != "none":
+            return
+        text = typed_text(turn.prompt)
+        if text:
+            self._tasks.start_soon(self._generate_title, live, self.key, text)
+
+    async def _generate_title(self, live: BackendSession, key: Key, text: str) -> None:
+        """Have the session named; what a client or a person set meanwhile stays."""
+        version = self._keeper.version(key)
+        try:
+            title = await live.generate_title(text)
+            if title is None or self._keeper.version(key) != version:
+                return
+            if self._keeper.heard(key, title, "generated") == "news":
+                self.tell_title(self._keeper.current(key).text)
+                await live.keep_generated(self._keeper.current(key).text)
+        except BridgeError as exc:
+            logger.info("session %s stays unnamed: %s", self.id, exc.message)
+
+    def __repr__(self) -> str:
+        return f"<Session {self.id} {self.backend.name} {self.turns!r} questions={len(self.questions)}>"

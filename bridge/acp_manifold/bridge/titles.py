@@ -1,0 +1,148 @@
+"""The title keeper: what each session is called, who called it so, and what a new title changes.
+
+The rule is the table in `translators.titles`; this carries it out for all sessions of the hub.
+A title a client sets counts from the moment the write begins, so that one generated meanwhile
+finds it there; if the write fails, what was before counts again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import anyio
+
+from acp_manifold.translators.titles import DECISIONS, normalise
+
+from .backend import StoreOrigin
+from .errors import InvalidParams
+from .ledger import Key, Ledger, TitleRecord
+
+ECHO_SECONDS = 5.0
+"""How long a title of ours that we have replaced ourselves may still come back from a store as an echo."""
+
+NO_TITLE = TitleRecord("", "none")
+
+Heard: TypeAlias = Literal["news", "known", "discarded"]
+"""A title heard: taken and worth telling, nothing new, or one that must not stand."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    record: TitleRecord
+    version: int = 0
+    """Counts every change of the record: what was begun under an older one is stale."""
+    replaced: deque[tuple[str, float]] = field(default_factory=lambda: deque[tuple[str, float]](maxlen=16))
+    """Our own titles that we have replaced since, with the time of their replacement."""
+    writing: anyio.Lock = field(default_factory=anyio.Lock)
+
+
+class TitleKeeper:
+    """Titles of all sessions, by the backend's name of them."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._kept: dict[Key, _Kept] = {}
+
+    def current(self, key: Key) -> TitleRecord:
+        """The title as far as we know it without asking the store."""
+        return self._of(key).record
+
+    def version(self, key: Key) -> int:
+        """A number that changes with every change of the title."""
+        return self._of(key).version
+
+    def seen_in_store(self, key: Key, title: str | None, origin: StoreOrigin | None) -> TitleRecord:
+        """Join what a store's row says with what we know, and give the title that counts.
+
+        A person's title in the store counts over ours: it can only have come later, since ours
+        was in the store before we answered. A generated one doesn't.
+        """
+        kept = self._of(key)
+        text = normalise(title or "")
+        if not text or origin is None:
+            return kept.record
+        if text != kept.record.text and DECISIONS[kept.record.origin, origin] == "take":
+            self._change(key, kept, TitleRecord(text, origin))
+        return kept.record
+
+    def shown(self, key: Key, title: str | None, origin: StoreOrigin | None, record: TitleRecord | None) -> str | None:
+        """What a list shows for a store's row, where `record` is what the ledger has; changes nothing."""
+        kept = self._kept.get(key)
+        ours = kept.record if kept is not None else record or NO_TITLE
+        text = normalise(title or "")
+        if text and origin is not None and DECISIONS[ours.origin, origin] == "take":
+            return text
+        return ours.text or text or None
+
+    async def set(self, key: Key, title: str, write: Callable[[str], Awaitable[str]]) -> str:
+        """Set a title for a client and give back what was stored.
+
+        Args:
+            key: The session.
+            title: As the client sent it.
+            write: Puts a title into the backend's store and gives back what that holds then.
+
+        Raises:
+            InvalidParams: Nothing is left of the title once it is normalised.
+            BridgeError: What `write` raises; the title is then what it was before.
+        """
+        wanted = normalise(title)
+        if not wanted:
+            raise InvalidParams("title: is empty, or holds nothing that can be shown", {"field": "title"})
+        kept = self._of(key)
+        async with kept.writing:
+            before = kept.record
+            version = self._change(key, kept, TitleRecord(wanted, "client"))
+            try:
+                stored = normalise(await write(wanted)) or wanted
+            except BaseException:
+                if kept.version == version:
+                    self._change(key, kept, before)
+                raise
+            if kept.version == version and stored != wanted:
+                self._change(key, kept, TitleRecord(stored, "client"))
+        return stored
+
+    def heard(self, key: Key, title: str, origin: StoreOrigin) -> Heard:
+        """Weigh a title that appeared in a backend's store or stream."""
+        text = normalise(title)
+        kept = self._of(key)
+        if not text or text == kept.record.text or self._is_echo(kept, text):
+            return "known"
+        if DECISIONS[kept.record.origin, origin] == "discard":
+            return "discarded"
+        self._change(key, kept, TitleRecord(text, origin))
+        return "news"
+
+    def rename_key(self, old: Key, new: Key) -> None:
+        """A session got another name at its backend: its title goes with it."""
+        kept = self._kept.pop(old, None)
+        if kept is not None and kept.record.origin != "none":
+            self._kept[new] = kept
+            self._ledger.put_title(new, kept.record)
+
+    def forget(self, key: Key) -> None:
+        """The session is gone for good."""
+        self._kept.pop(key, None)
+        self._ledger.forget(key)
+
+    def _of(self, key: Key) -> _Kept:
+        kept = self._kept.get(key)
+        if kept is None:
+            kept = self._kept[key] = _Kept(self._ledger.title(key) or NO_TITLE)
+        return kept
+
+    def _change(self, key: Key, kept: _Kept, record: TitleRecord) -> int:
+        if kept.record.origin in ("client", "generated"):
+            kept.replaced.append((kept.record.text, anyio.current_time()))
+        kept.record = record
+        kept.version += 1
+        self._ledger.put_title(key, record)
+        return kept.version
+
+    def _is_echo(self, kept: _Kept, text: str) -> bool:
+        now = anyio.current_time()
+        return any(text == ours and now - since < ECHO_SECONDS for ours, since in kept.replaced)

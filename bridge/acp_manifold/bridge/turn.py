@@ -1,0 +1,118 @@
+"""One prompt, from acceptance to exactly one outcome."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Literal, TypeAlias
+
+import anyio
+
+from acp_manifold.translators.updates import Prompt, TurnEnd
+
+from .client import Client
+from .errors import BridgeError, InvalidRequest, RequestCancelled
+
+QUEUE_LIMIT = 64
+"""How many prompts may wait behind the running one."""
+
+CANCELLED = TurnEnd("cancelled")
+
+State: TypeAlias = Literal["waiting", "running", "cancelling", "ended"]
+
+
+class Turn:
+    """A prompt of one client. `settle` counts once; whoever comes second changes nothing."""
+
+    def __init__(self, prompt: Prompt, client: Client) -> None:
+        self.prompt = prompt
+        self.client = client
+        self.state: State = "waiting"
+        self.scope = anyio.CancelScope()
+        """Around the backend's work on this turn: cancelling it abandons the turn there."""
+        self._outcome: TurnEnd | BridgeError | None = None
+        self._ended = anyio.Event()
+
+    def settle(self, outcome: TurnEnd | BridgeError) -> None:
+        """Give the turn its outcome, unless it has one. A turn that was being cancelled ends `cancelled`."""
+        if self.state == "ended":
+            return
+        self._outcome = CANCELLED if self.state == "cancelling" else outcome
+        self.state = "ended"
+        self._ended.set()
+
+    async def ended(self) -> None:
+        """Wait for the outcome."""
+        await self._ended.wait()
+
+    async def outcome(self) -> TurnEnd:
+        """Wait for the outcome and give it.
+
+        Raises:
+            BridgeError: The turn failed.
+        """
+        await self._ended.wait()
+        if isinstance(self._outcome, TurnEnd):
+            return self._outcome
+        assert self._outcome is not None
+        raise self._outcome
+
+    def __repr__(self) -> str:
+        return f"<Turn {self.state}>"
+
+
+class TurnQueue:
+    """The turns of one session: at most one runs, the others wait in order."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Turn] = deque()
+        self._arrived = anyio.Event()
+        self.running: Turn | None = None
+
+    def add(self, turn: Turn) -> None:
+        """Put a turn at the end of the queue.
+
+        Raises:
+            InvalidRequest: `QUEUE_LIMIT` turns wait already.
+        """
+        if len(self._waiting) >= QUEUE_LIMIT:
+            raise InvalidRequest(
+                f"{QUEUE_LIMIT} prompts of this session wait already: wait for one to end, or cancel",
+                {"reason": "too_many_prompts", "limit": QUEUE_LIMIT},
+            )
+        self._waiting.append(turn)
+        self._arrived.set()
+
+    async def next(self) -> Turn:
+        """Wait for the next turn; it is the running one from now on."""
+        while not self._waiting:
+            self._arrived = anyio.Event()
+            await self._arrived.wait()
+        self.running = self._waiting.popleft()
+        self.running.state = "running"
+        return self.running
+
+    def withdraw(self, turn: Turn) -> bool:
+        """Take one waiting turn out, ending it as cancelled by its client; False if it does not wait."""
+        if turn not in self._waiting:
+            return False
+        self._waiting.remove(turn)
+        turn.settle(RequestCancelled())
+        return True
+
+    def drain(self) -> list[Turn]:
+        """Take out everything that waits."""
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        return waiting
+
+    def all(self) -> list[Turn]:
+        """The running turn, then those that wait."""
+        return [*([self.running] if self.running is not None else []), *self._waiting]
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing runs and nothing waits."""
+        return self.running is None and not self._waiting
+
+    def __repr__(self) -> str:
+        return f"<TurnQueue running={self.running!r} waiting={len(self._waiting)}>"

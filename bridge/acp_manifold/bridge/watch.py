@@ -1,0 +1,112 @@
+"""One file watcher for the whole hub: who wants to hear about a file subscribes here.
+
+watchfiles keeps a thread for each watch, so there is one watch over the directories of all
+subscribed files; it is started with the first subscription and begun anew when the set of
+directories changes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+
+logger = logging.getLogger(__name__)
+
+DEBOUNCE_MS = 50
+STEP_MS = 5
+"""With these two, a rename in a terminal was heard 16 ms after it was on disk (watchfiles 1.x, Linux)."""
+
+
+class Watcher:
+    """Subscriptions to files, and the loop that serves them."""
+
+    def __init__(self) -> None:
+        self._subscriptions: dict[Path, list[Callable[[], None]]] = {}
+        self._changed = anyio.Event()
+
+    def watch(self, path: Path, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed` soon after the file at `path` appeared, grew or went; the returned function ends it."""
+        path = _resolved(path)
+        self._subscriptions.setdefault(path, []).append(changed)
+        self._wake()
+
+        def unsubscribe() -> None:
+            callbacks = self._subscriptions.get(path, [])
+            if changed in callbacks:
+                callbacks.remove(changed)
+            if not callbacks and self._subscriptions.pop(path, None) is not None:
+                self._wake()
+
+        return unsubscribe
+
+    def _wake(self) -> None:
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Serve the subscriptions until cancelled."""
+        while True:
+            directories = self._directories()
+            self._changed = anyio.Event()
+            if not directories:
+                await self._changed.wait()
+                continue
+            async with anyio.create_task_group() as tg:
+                stop = anyio.Event()
+                tg.start_soon(self._serve, directories, stop)
+                try:
+                    await self._wait_for_other(directories)
+                finally:
+                    # The watch's thread sleeps until its stop event is set: set it before cancelling.
+                    stop.set()
+
+    async def _wait_for_other(self, directories: frozenset[Path]) -> None:
+        while self._directories() == directories:
+            await self._changed.wait()
+            self._changed = anyio.Event()
+
+    def _directories(self) -> frozenset[Path]:
+        """For every file its directory or, while that is missing, the nearest one above that is there."""
+        return frozenset(_nearest_directory(path) for path in self._subscriptions)
+
+    async def _serve(self, directories: frozenset[Path], stop: anyio.Event) -> None:
+        from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType]
+
+        # What changed between the subscription and the start of the watch is told by this first call.
+        self._tell(None)
+        try:
+            async for changes in awatch(
+                *directories,
+                watch_filter=None,
+                debounce=DEBOUNCE_MS,
+                step=STEP_MS,
+                stop_event=stop,
+                recursive=False,
+                rust_timeout=2**31 - 1,
+            ):
+                self._tell({Path(name) for _, name in changes})
+        except OSError as exc:
+            # A directory went away between the look and the watch: the next round looks again.
+            logger.info("file watch begins anew: %s", exc)
+            self._wake()
+
+    def _tell(self, changed: set[Path] | None) -> None:
+        for path in list(self._subscriptions):
+            if changed is None or path in changed or any(path.is_relative_to(other) for other in changed):
+                for callback in list(self._subscriptions.get(path, ())):
+                    callback()
+        self._wake()
+
+
+def _resolved(path: Path) -> Path:
+    """The path with the links of its directory resolved, as the watch will name it."""
+    return path.parent.resolve() / path.name
+
+
+def _nearest_directory(path: Path) -> Path:
+    directory = path.parent
+    while not directory.is_dir() and directory != directory.parent:
+        directory = directory.parent
+    return directory

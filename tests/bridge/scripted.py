@@ -1,0 +1,257 @@
+"""A backend whose CLI is the test: it says what the session does, and sees what the bridge asked for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import anyio
+
+from acp_manifold.bridge.backend import (
+    AuthMethod,
+    BackendSession,
+    Host,
+    ListQuery,
+    Login,
+    Program,
+    SessionEvents,
+    SessionRow,
+    SessionSpec,
+    StoreOrigin,
+)
+from acp_manifold.bridge.errors import BackendGone, BridgeError, SessionNotFound
+from acp_manifold.translators.updates import (
+    MessageChunk,
+    Option,
+    Prompt,
+    Question,
+    StopReason,
+    Text,
+    ToolCallUpdate,
+    TurnEnd,
+    Update,
+)
+
+TICK = "2026-01-01T00:00:{:02d}.000Z"
+
+QUESTION = Question(
+    ToolCallUpdate("tool-1", title="rm -r build", kind="execute"),
+    (
+        Option("yes", "Allow once", "allow_once"),
+        Option("no", "Refuse", "reject_once"),
+    ),
+)
+
+
+@dataclass(eq=False)
+class ScriptedSession:
+    """A session as its CLI sees it."""
+
+    backend: ScriptedBackend
+    id: str
+    spec: SessionSpec
+    events: SessionEvents
+    resumed: bool
+    prompts: list[Prompt] = field(default_factory=list[Prompt])
+    interrupts: int = 0
+    heeds: bool = True
+    """Whether an interrupt ends the turn."""
+    open: bool = True
+
+    def __post_init__(self) -> None:
+        self._prompted = anyio.Event()
+        self._interrupted = anyio.Event()
+        self._ended = anyio.Event()
+        self._end: TurnEnd | BridgeError = TurnEnd("end_turn")
+        self._gone = anyio.Event()
+        self._why = BackendGone("scripted end")
+        self.title_asked = anyio.Event()
+        self._title: str | None = None
+        self._titled = anyio.Event()
+
+    # what the test does
+
+    async def prompted(self) -> Prompt:
+        """Wait for a prompt that was not looked at yet."""
+        await self._prompted.wait()
+        self._prompted = anyio.Event()
+        return self.prompts[-1]
+
+    async def interrupted(self) -> None:
+        await self._interrupted.wait()
+
+    def say(self, text: str, message_id: str = "m") -> None:
+        self.events.update(MessageChunk("agent", Text(text), message_id))
+
+    def finish(self, stop_reason: StopReason = "end_turn") -> None:
+        self._end = TurnEnd(stop_reason)
+        self._ended.set()
+
+    def fail(self, error: BridgeError) -> None:
+        self._end = error
+        self._ended.set()
+
+    def die(self, why: str) -> None:
+        self._why = BackendGone(why)
+        self.fail(self._why)
+        self._gone.set()
+
+    def name_it(self, title: str | None) -> None:
+        """Answer the bridge's request for a generated title."""
+        self._title = title
+        self._titled.set()
+
+    # what the bridge does
+
+    async def prompt(self, prompt: Prompt) -> TurnEnd:
+        self.prompts.append(prompt)
+        self.backend.stored.setdefault(self.id, SessionRow(self.id, self.spec.cwd, self.backend.tick()))
+        if self.spec.title is not None and len(self.prompts) == 1:
+            self.backend.store_title(self.id, self.spec.title, "user")
+        self._ended = anyio.Event()
+        self._interrupted = anyio.Event()
+        self._prompted.set()
+        await self._ended.wait()
+        if isinstance(self._end, BridgeError):
+            raise self._end
+        return self._end
+
+    async def interrupt(self) -> None:
+        self.interrupts += 1
+        self._interrupted.set()
+        if self.heeds:
+            self.finish("cancelled")
+
+    async def rename(self, title: str) -> str:
+        if self.backend.refuses_titles is not None:
+            raise self.backend.refuses_titles
+        if self.id in self.backend.stored:
+            self.backend.store_title(self.id, title, "user")
+        else:
+            self.spec = replace(self.spec, title=title)
+        return title
+
+    async def generate_title(self, prompt_text: str) -> str | None:
+        self.title_asked.set()
+        await self._titled.wait()
+        return self._title
+
+    async def keep_generated(self, title: str) -> None:
+        self.backend.store_title(self.id, title, "generated")
+
+    async def gone(self) -> BackendGone:
+        await self._gone.wait()
+        return self._why
+
+
+class ScriptedBackend:
+    """A backend with a store in memory."""
+
+    def __init__(self, name: str = "alpha") -> None:
+        self.name = name
+        self.label = name.capitalize()
+        self.install_hint = f"install {name}"
+        self.auth = AuthMethod(f"{name}-login", f"Log in to {name}", f"Run `{name} login` in a terminal.")
+        self.stored: dict[str, SessionRow] = {}
+        self.history: dict[str, list[Update]] = {}
+        self.sessions: list[ScriptedSession] = []
+        self.login_state: Login = "in"
+        self.refuses: BridgeError | None = None
+        """What opening a session raises."""
+        self.refuses_titles: BridgeError | None = None
+        self.followed: list[str] = []
+        self._host: Host | None = None
+        self._ticks = 0
+        self._opened = anyio.Event()
+
+    # what the test does
+
+    def tick(self) -> str:
+        self._ticks += 1
+        return TICK.format(self._ticks)
+
+    def store_title(self, session_id: str, title: str, origin: StoreOrigin) -> None:
+        if session_id in self.stored:
+            self.stored[session_id] = replace(self.stored[session_id], title=title, title_origin=origin)
+
+    def hear(self, session_id: str, title: str, origin: StoreOrigin) -> None:
+        """Another program titled a session."""
+        self.store_title(session_id, title, origin)
+        assert self._host is not None
+        self._host.title_heard(self.name, session_id, title, origin)
+
+    async def opened(self) -> ScriptedSession:
+        """Wait for a session to be opened that was not looked at yet."""
+        await self._opened.wait()
+        self._opened = anyio.Event()
+        return self.sessions[-1]
+
+    # what the bridge does
+
+    def program(self) -> Program | None:
+        return Program(("true",), "test")
+
+    @asynccontextmanager
+    async def running(self, host: Host) -> AsyncGenerator[None]:
+        self._host = host
+        yield
+
+    async def warm_up(self) -> None:
+        pass
+
+    async def login(self) -> Login:
+        return self.login_state
+
+    @asynccontextmanager
+    async def session(
+        self, spec: SessionSpec, events: SessionEvents, *, resume: str | None = None
+    ) -> AsyncGenerator[BackendSession]:
+        await anyio.lowlevel.checkpoint()
+        if self.refuses is not None:
+            raise self.refuses
+        if resume is not None and resume not in self.stored:
+            raise SessionNotFound(resume)
+        session_id = resume or f"{self.name}-{len(self.sessions) + 1}"
+        session = ScriptedSession(self, session_id, spec, events, resume is not None)
+        self.sessions.append(session)
+        self._opened.set()
+        try:
+            yield session
+        finally:
+            session.open = False
+
+    @contextmanager
+    def follow(self, session_id: str, cwd: str) -> Generator[None]:
+        self.followed.append(session_id)
+        try:
+            yield
+        finally:
+            self.followed.remove(session_id)
+
+    async def list(self, query: ListQuery) -> list[SessionRow]:
+        rows = sorted(self.stored.values(), key=lambda row: (row.updated_at, row.id), reverse=True)
+        wanted = [row for row in rows if query.cwd in (None, row.cwd)]
+        if query.before is not None:
+            wanted = [row for row in wanted if (row.updated_at, row.id) < query.before]
+        return wanted[: query.limit]
+
+    async def find(self, session_id: str) -> SessionRow | None:
+        return self.stored.get(session_id)
+
+    async def replay(self, session_id: str, emit: Callable[[Update], None]) -> None:
+        for update in self.history.get(session_id, []):
+            emit(update)
+
+    async def rename(self, session_id: str, title: str) -> str:
+        if self.refuses_titles is not None:
+            raise self.refuses_titles
+        self.store_title(session_id, title, "user")
+        return title
+
+    async def delete(self, session_id: str) -> None:
+        self.stored.pop(session_id, None)
+
+    def lab(self, folder: Path, model_url: str) -> dict[str, str]:
+        return {}

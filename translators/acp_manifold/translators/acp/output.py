@@ -1,0 +1,80 @@
+"""What a running command prints, for clients of ACP v1, where tool content can only be replaced.
+
+Sending all output again with each piece would make traffic grow with the square of the output
+(S02). So the shown text is sent when the output has doubled since the last time, and once more
+at the end: at most about twice the final size in all. What is shown is capped; the beginning is
+left out then, with a note.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+
+from acp_manifold.translators.updates import Text, ToolCall, ToolCallUpdate, ToolContent, ToolOutput, Update
+
+SHOWN_LIMIT = 1 << 20
+"""The most characters of one command's output that a client is sent at a time."""
+
+
+@dataclass(slots=True)
+class _Running:
+    content: tuple[ToolContent, ...] = ()
+    pieces: deque[str] = field(default_factory=lambda: deque[str]())
+    kept: int = 0
+    total: int = 0
+    sent_at: int = 0
+
+
+class ToolOutputs:
+    """The output of the open tool calls of one session, as one client has been told it."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, _Running] = {}
+
+    def shown(self, update: Update) -> Update | None:
+        """What to send for `update`: itself, a patch with the output so far, or nothing yet."""
+        if isinstance(update, ToolOutput):
+            return self._output(update)
+        if isinstance(update, ToolCall | ToolCallUpdate):
+            return self._call(update)
+        return update
+
+    def _output(self, update: ToolOutput) -> ToolCallUpdate | None:
+        if not update.data:
+            return None
+        running = self._running.setdefault(update.id, _Running())
+        running.pieces.append(update.data)
+        running.kept += len(update.data)
+        running.total += len(update.data)
+        while running.kept - len(running.pieces[0]) >= SHOWN_LIMIT:
+            running.kept -= len(running.pieces.popleft())
+        if running.total < 2 * running.sent_at:
+            return None
+        running.sent_at = running.total
+        return ToolCallUpdate(update.id, content=(*running.content, Text(_fenced(running))))
+
+    def _call(self, update: ToolCall | ToolCallUpdate) -> Update:
+        running = self._running.get(update.id)
+        final = update.status in ("completed", "failed")
+        if running is None:
+            if not final and update.content and isinstance(update, ToolCall):
+                self._running[update.id] = _Running(update.content)
+            return update
+        if update.content is not None:
+            running.content = update.content
+        if final:
+            del self._running[update.id]
+        if not running.pieces or not (final or update.content is not None):
+            return update
+        return replace(update, content=(*running.content, Text(_fenced(running))))
+
+
+def _fenced(running: _Running) -> str:
+    text = "".join(running.pieces)[-SHOWN_LIMIT:]
+    left_out = running.total - len(text)
+    note = f"[{left_out} earlier characters left out]\n" if left_out else ""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}console\n{note}{text}{'' if text.endswith(chr(10)) else chr(10)}{fence}"

@@ -1,0 +1,198 @@
+"""Client requests: from untyped params to frozen dataclasses, or a `BadParams` that names the field.
+
+Written by hand and free of imports on purpose: this is on the way from a client's first line to
+its first token. Shapes are those of ACP v1 (SDK 2.4.0, unstable schema).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from acp_manifold.translators.mcp import HttpServer, McpServer, StdioServer
+from acp_manifold.translators.narrow import JsonObject, as_object, as_str, is_list, is_object, obj
+
+META_KEY = "acp-manifold"
+"""Our key in `_meta`."""
+
+
+class BadParams(ValueError):
+    """A parameter is missing or wrong."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        """Path of the parameter, such as `mcpServers[0].command`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSetup:
+    """Params of `session/new`, and of load and resume beside their session id."""
+
+    cwd: str
+    """As sent: not checked to be absolute or there."""
+    mcp_servers: tuple[McpServer, ...]
+    additional_directories: tuple[str, ...]
+    backend: str | None
+    """The backend asked for in `_meta`."""
+    title: str | None
+    """The title asked for in `_meta`; a wrong type or a blank one counts as none (R01)."""
+
+
+def required_text(params: JsonObject, field: str, path: str = "") -> str:
+    """The string under `field`.
+
+    Raises:
+        BadParams: It is missing or not a string.
+    """
+    value = params.get(field)
+    if value is None:
+        raise BadParams(path + field, "is required and must be a string")
+    if not isinstance(value, str):
+        raise BadParams(path + field, f"must be a string, not {_kind(value)}")
+    return value
+
+
+def session_id(params: JsonObject) -> str:
+    """The session a request is about.
+
+    Raises:
+        BadParams: `sessionId` is missing or not a string.
+    """
+    return required_text(params, "sessionId")
+
+
+def session_setup(params: JsonObject) -> SessionSetup:
+    """Params that open a session.
+
+    Raises:
+        BadParams: `cwd`, `mcpServers` or `additionalDirectories` has the wrong shape.
+    """
+    meta = obj(params, "_meta")
+    ours = obj(meta, META_KEY)
+    backend = ours.get("backend")
+    if backend is not None and not isinstance(backend, str):
+        raise BadParams(f"_meta.{META_KEY}.backend", f"must be a string, not {_kind(backend)}")
+    return SessionSetup(
+        cwd=required_text(params, "cwd"),
+        mcp_servers=_mcp_servers(params.get("mcpServers")),
+        additional_directories=_texts(params.get("additionalDirectories"), "additionalDirectories"),
+        backend=backend,
+        title=as_str(ours.get("title")) or as_str(obj(obj(meta, "claudeCode"), "options").get("title")),
+    )
+
+
+def _mcp_servers(value: object) -> tuple[McpServer, ...]:
+    return tuple(_mcp_server(item, f"mcpServers[{i}].") for i, item in enumerate(_array(value, "mcpServers")))
+
+
+def _mcp_server(value: object, path: str) -> McpServer:
+    if not is_object(value):
+        raise BadParams(path.rstrip("."), f"must be an object, not {_kind(value)}")
+    name = required_text(value, "name", path)
+    kind = value.get("type", "stdio")
+    if kind == "stdio":
+        return StdioServer(
+            name,
+            required_text(value, "command", path),
+            _texts(value.get("args"), path + "args"),
+            _pairs(value.get("env"), path + "env"),
+        )
+    if kind in ("http", "sse"):
+        url = required_text(value, "url", path)
+        return HttpServer(name, url, _pairs(value.get("headers"), path + "headers"), sse=kind == "sse")
+    raise BadParams(path + "type", "must be stdio, http or sse")
+
+
+def _pairs(value: object, path: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for index, item in enumerate(_array(value, path)):
+        entry, where = as_object(item), f"{path}[{index}]."
+        name = required_text(entry, "name", where)
+        pairs[name] = required_text(entry, "value", where)
+    return pairs
+
+
+def _texts(value: object, path: str) -> tuple[str, ...]:
+    items = _array(value, path)
+    for index, item in enumerate(items):
+        if not isinstance(item, str):
+            raise BadParams(f"{path}[{index}]", f"must be a string, not {_kind(item)}")
+    return tuple(item for item in items if isinstance(item, str))
+
+
+def _array(value: object, path: str) -> list[object]:
+    if value is None:
+        return []
+    if not is_list(value):
+        raise BadParams(path, f"must be an array, not {_kind(value)}")
+    return value
+
+
+_KINDS: dict[type, str] = {
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "an array",
+    dict: "an object",
+    type(None): "null",
+}
+
+
+def _kind(value: object) -> str:
+    return _KINDS.get(type(value), "that")
+
+
+TitleKey: TypeAlias = str
+
+TITLE_METHODS: dict[str, TitleKey] = {
+    "session/set_title": "title",
+    "session/setTitle": "title",
+    "_session/rename": "title",
+    "_session/set_title": "title",
+    "_acpmux/rename": "newName",
+}
+"""Every method by which a client sets a title, and the param that holds it."""
+
+
+def title_request(method: str, params: JsonObject) -> tuple[str, str]:
+    """Session id and title, as sent, of any of `TITLE_METHODS`.
+
+    Raises:
+        BadParams: One of them is missing or not a string.
+    """
+    return session_id(params), required_text(params, TITLE_METHODS[method])
+
+
+def title_answer(method: str, session: str, stored: str) -> JsonObject:
+    """The result of a title request, in the shape its method has; with the stored title where there is room."""
+    if method == "session/set_title":
+        return {"title": stored}
+    if method == "_acpmux/rename":
+        return {"sessionId": session, "name": stored, "title": stored}
+    return {}
+
+
+def list_filter(params: JsonObject) -> tuple[str | None, str | None]:
+    """`cwd` and `cursor` of `session/list`, each None when not sent.
+
+    Raises:
+        BadParams: One of them is not a string.
+    """
+    return _optional(params, "cwd"), _optional(params, "cursor")
+
+
+def _optional(params: JsonObject, field: str) -> str | None:
+    return None if params.get(field) is None else required_text(params, field)
+
+
+def config_choice(params: JsonObject) -> tuple[str, object]:
+    """`configId` and `value` of `session/set_config_option`.
+
+    Raises:
+        BadParams: One of them is missing.
+    """
+    if "value" not in params:
+        raise BadParams("value", "is required")
+    return required_text(params, "configId"), params["value"]

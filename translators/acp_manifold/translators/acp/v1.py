@@ -1,0 +1,240 @@
+"""Canonical updates, questions and session rows to ACP v1 JSON (SDK 2.4.0, unstable schema)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from acp_manifold.translators.narrow import JsonObject, as_object, as_str, obj
+from acp_manifold.translators.updates import (
+    Commands,
+    Content,
+    Diff,
+    Image,
+    MessageChunk,
+    Plan,
+    Question,
+    ResourceLink,
+    SessionInfo,
+    Text,
+    ToolCall,
+    ToolCallUpdate,
+    ToolContent,
+    TurnEnd,
+    Update,
+    Usage,
+)
+
+VERSION = 1
+
+_CHUNKS = {"user": "user_message_chunk", "agent": "agent_message_chunk", "thought": "agent_thought_chunk"}
+
+
+def update_params(session_id: str, update: Update) -> JsonObject:
+    """Params of the `session/update` that tells `update`.
+
+    Raises:
+        TypeError: An update that has no rendering of its own: tool output goes through `ToolOutputs` first.
+    """
+    for kind, render in _RENDERERS:
+        if isinstance(update, kind):
+            return {"sessionId": session_id, "update": render(update)}
+    raise TypeError(f"no ACP v1 rendering for {type(update).__name__}")
+
+
+def content_block(content: Content) -> JsonObject:
+    """One content block."""
+    match content:
+        case Text(text):
+            return {"type": "text", "text": text}
+        case Image(data, mime_type, uri):
+            return _without_none({"type": "image", "data": data, "mimeType": mime_type, "uri": uri})
+        case ResourceLink(uri, name, mime_type, title, description):
+            return _without_none(
+                {
+                    "type": "resource_link",
+                    "uri": uri,
+                    "name": name,
+                    "mimeType": mime_type,
+                    "title": title,
+                    "description": description,
+                }
+            )
+
+
+def _chunk(update: MessageChunk) -> JsonObject:
+    body: JsonObject = {"sessionUpdate": _CHUNKS[update.role], "content": content_block(update.content)}
+    if update.message_id is not None:
+        body["messageId"] = update.message_id
+    return body
+
+
+def _tool_call(update: ToolCall) -> JsonObject:
+    return _without_none(
+        {
+            "sessionUpdate": "tool_call",
+            "toolCallId": update.id,
+            "title": update.title,
+            "name": update.name,
+            "kind": update.kind,
+            "status": update.status,
+            "content": [_tool_content(item) for item in update.content] or None,
+            "locations": _locations(update) or None,
+            "rawInput": update.raw_input,
+        }
+    )
+
+
+def _tool_call_update(update: ToolCallUpdate) -> JsonObject:
+    return {"sessionUpdate": "tool_call_update", **tool_call_patch(update)}
+
+
+def tool_call_patch(update: ToolCallUpdate) -> JsonObject:
+    """The fields of a tool call that a patch holds."""
+    return _without_none(
+        {
+            "toolCallId": update.id,
+            "title": update.title,
+            "kind": update.kind,
+            "status": update.status,
+            "content": None if update.content is None else [_tool_content(item) for item in update.content],
+            "locations": None if update.locations is None else _locations(update),
+            "rawInput": update.raw_input,
+            "rawOutput": update.raw_output,
+        }
+    )
+
+
+def _locations(update: ToolCall | ToolCallUpdate) -> list[JsonObject]:
+    return [_without_none({"path": place.path, "line": place.line}) for place in update.locations or ()]
+
+
+def _tool_content(item: ToolContent) -> JsonObject:
+    if isinstance(item, Diff):
+        return _without_none({"type": "diff", "path": item.path, "oldText": item.old, "newText": item.new})
+    return {"type": "content", "content": content_block(item)}
+
+
+def _plan(update: Plan) -> JsonObject:
+    entries = [{"content": e.content, "priority": e.priority, "status": e.status} for e in update.entries]
+    return {"sessionUpdate": "plan", "entries": entries}
+
+
+def _usage(update: Usage) -> JsonObject:
+    body: JsonObject = {"sessionUpdate": "usage_update", "used": update.used, "size": update.size}
+    if update.cost_usd is not None:
+        body["cost"] = {"amount": update.cost_usd, "currency": "USD"}
+    return body
+
+
+def _commands(update: Commands) -> JsonObject:
+    commands = [
+        _without_none(
+            {"name": c.name, "description": c.description, "input": None if c.hint is None else {"hint": c.hint}}
+        )
+        for c in update.commands
+    ]
+    return {"sessionUpdate": "available_commands_update", "availableCommands": commands}
+
+
+def _session_info(update: SessionInfo) -> JsonObject:
+    return _without_none(
+        {"sessionUpdate": "session_info_update", "title": update.title, "updatedAt": update.updated_at}
+    )
+
+
+_U = TypeVar("_U")
+
+
+def _on(kind: type[_U], render: Callable[[_U], JsonObject]) -> tuple[type, Callable[[object], JsonObject]]:
+    """A row of the table: `render` is only ever called with what `kind` admits."""
+    return kind, lambda update: render(update) if isinstance(update, kind) else {}
+
+
+_RENDERERS = (
+    _on(MessageChunk, _chunk),
+    _on(ToolCallUpdate, _tool_call_update),
+    _on(ToolCall, _tool_call),
+    _on(Usage, _usage),
+    _on(Plan, _plan),
+    _on(Commands, _commands),
+    _on(SessionInfo, _session_info),
+)
+
+
+def permission_params(session_id: str, question: Question) -> JsonObject:
+    """Params of `session/request_permission`."""
+    return {
+        "sessionId": session_id,
+        "toolCall": tool_call_patch(question.tool_call),
+        "options": [{"optionId": o.id, "name": o.name, "kind": o.kind} for o in question.options],
+    }
+
+
+def chosen_option(result: object) -> str | None:
+    """The option id in an answer to `session/request_permission`; None for anything that is not a choice."""
+    outcome = obj(as_object(result), "outcome")
+    return as_str(outcome.get("optionId")) if outcome.get("outcome") == "selected" else None
+
+
+def prompt_result(end: TurnEnd) -> JsonObject:
+    """The answer to `session/prompt`."""
+    result: JsonObject = {"stopReason": end.stop_reason}
+    if end.input_tokens is not None and end.output_tokens is not None:
+        result["usage"] = {
+            "totalTokens": end.input_tokens + end.output_tokens,
+            "inputTokens": end.input_tokens,
+            "outputTokens": end.output_tokens,
+        }
+    return result
+
+
+def session_row(
+    session_id: str, cwd: str, updated_at: str, title: str | None, additional_directories: tuple[str, ...], backend: str
+) -> JsonObject:
+    """One row of `session/list`."""
+    row: JsonObject = {"sessionId": session_id, "cwd": cwd, "updatedAt": updated_at}
+    if title is not None:
+        row["title"] = title
+    if additional_directories:
+        row["additionalDirectories"] = list(additional_directories)
+    row["_meta"] = {"acp-manifold": {"backend": backend}}
+    return row
+
+
+def backend_option(current: str, choices: list[tuple[str, str]]) -> JsonObject:
+    """The config option that says which backend serves the session; `choices` are (name, label)."""
+    return {
+        "id": "backend",
+        "name": "Backend",
+        "description": "The coding CLI that serves this session; fixed with the first prompt",
+        "type": "select",
+        "currentValue": current,
+        "options": [{"value": name, "name": label} for name, label in choices],
+    }
+
+
+def initialize_result(version: str, auth_methods: list[JsonObject]) -> JsonObject:
+    """The answer to `initialize`: what is advertised here is what the connection serves."""
+    return {
+        "protocolVersion": VERSION,
+        "agentInfo": {"name": "acp-manifold", "title": "acp-manifold", "version": version},
+        "agentCapabilities": {
+            "loadSession": True,
+            "promptCapabilities": {"image": False, "audio": False, "embeddedContext": False},
+            "mcpCapabilities": {"http": True, "sse": False},
+            "sessionCapabilities": {
+                "list": {},
+                "resume": {},
+                "close": {},
+                "delete": {},
+                "title": {},
+                "setTitle": {},
+            },
+        },
+        "authMethods": auth_methods,
+    }
+
+
+def _without_none(fields: dict[str, object]) -> JsonObject:
+    return {key: value for key, value in fields.items() if value is not None}
