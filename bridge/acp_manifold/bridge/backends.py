@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import entry_points
 from typing import cast
 
 from .backend import Backend
 from .errors import BridgeError
+from .plugins import plugins
 
 GROUP = "acp_manifold.backends"
-PREFERRED = ("claude", "codex")
-"""The order of the default choice; backends of others follow by name."""
 
 
 class NoBackend(BridgeError):
@@ -22,16 +20,16 @@ def find_backends(names: Sequence[str] = ()) -> list[Backend]:
     """The backends to serve, the default one first.
 
     Args:
-        names: The backends asked for, in order; none means every one whose CLI is installed.
+        names: The backends asked for, in order; none means every one whose CLI is installed, by name.
 
     Raises:
         NoBackend: A name is unknown, or its CLI or every CLI is missing.
     """
-    known = {point.name: point for point in entry_points(group=GROUP)}
+    known = plugins(GROUP)
     for name in names:
         if name not in known:
             raise NoBackend(f"no backend is called {name!r}; there are: {', '.join(sorted(known)) or 'none'}")
-    wanted = list(dict.fromkeys(names)) or sorted(known, key=_rank)
+    wanted = list(dict.fromkeys(names)) or sorted(known)
     # An entry point is untyped; what it names promises to be a Backend.
     loaded = [cast("type[Backend]", known[name].load())() for name in wanted]
     installed = [backend for backend in loaded if backend.program() is not None]
@@ -42,7 +40,3 @@ def find_backends(names: Sequence[str] = ()) -> list[Backend]:
     if not installed:
         raise NoBackend("no backend is installed: install acp-manifold with its adapters")
     return installed
-
-
-def _rank(name: str) -> tuple[int, str]:
-    return (PREFERRED.index(name) if name in PREFERRED else len(PREFERRED), name)

@@ -1,108 +1,20 @@
-"""The command line: what an editor starts, and what a person types.
+"""The entry point: straight to serving when an editor starts us bare, else to the command line.
 
-Without a subcommand the process is an agent on stdin and stdout. Other commands come from the
-entry-point group `acp_manifold.commands`, so that adapters can bring their own. Imports that
-only one of the ways needs are made there: an editor waits for the answer to `initialize`.
+An editor waits for the answer to `initialize`; what only the command line needs is not
+imported on its way.
 """
 
 from __future__ import annotations
 
 import sys
-from importlib.metadata import EntryPoint, entry_points
-
-import click
-
-from .version import __version__
-
-COMMANDS = "acp_manifold.commands"
-
-ON_A_TERMINAL = """\
-acp-manifold is an ACP agent: an editor starts it and speaks JSON-RPC to it over stdin and stdout.
-On a terminal there is nobody to speak to. Put this into your editor's list of agents:
-
-    {"command": "acp-manifold", "args": []}
-
-Zed, in settings.json:
-
-    "agent_servers": {"acp-manifold": {"type": "custom", "command": "acp-manifold", "args": [], "env": {}}}
-
-To see it at work without an editor and without an account: acp-manifold demo
-More: acp-manifold --help
-"""
-
-
-class Commands(click.Group):
-    """The group of all commands, which finds them by entry point when they are asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of all commands."""
-        return sorted({*super().list_commands(ctx), *(point.name for point in _points())})
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One command, imported now."""
-        known = super().get_command(ctx, cmd_name)
-        if known is not None:
-            return known
-        for point in _points():
-            if point.name == cmd_name:
-                command: object = point.load()
-                return command if isinstance(command, click.Command) else None
-        return None
-
-
-def _points() -> list[EntryPoint]:
-    return list(entry_points(group=COMMANDS))
-
-
-def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
-        click.echo(f"acp-manifold {__version__}")
-        ctx.exit()
-
-
-@click.group(
-    cls=Commands,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Say which.")
-@click.option(
-    "backends",
-    "--backend",
-    multiple=True,
-    metavar="NAME",
-    help="Serve this backend (claude, codex); may be given again, the first is the default for new sessions."
-    " Without it: every one whose CLI is installed.",
-)
-@click.option(
-    "grace",
-    "--interrupt-grace",
-    type=click.FloatRange(min=0.0, min_open=True),
-    default=10.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long a CLI may ignore a cancel before it is ended and, with the next prompt, resumed.",
-)
-@click.option("--log-file", type=click.Path(dir_okay=False), metavar="FILE", help="Log there as well, made 0600.")
-@click.option("-v", "--verbose", is_flag=True, help="Log everything to stderr.")
-@click.pass_context
-def acp_manifold(
-    ctx: click.Context, backends: tuple[str, ...], grace: float, log_file: str | None, verbose: bool
-) -> None:
-    """One ACP agent over the coding CLIs you already have: many sessions on one connection, titles that stay.
-
-    An editor starts it without a command and speaks the Agent Client Protocol to it over stdin and stdout.
-    """
-    if ctx.invoked_subcommand is not None:
-        return
-    if sys.stdin is not None and sys.stdin.isatty():
-        click.echo(ON_A_TERMINAL, nl=False)
-        return
-    from .serve import serve
-
-    sys.exit(serve(backends, grace=grace, log_file=log_file, verbose=verbose))
 
 
 def main() -> None:
-    """The entry point `acp-manifold`."""
+    """Run `acp-manifold`; ends the process with its exit status."""
+    if len(sys.argv) == 1 and not sys.stdin.isatty():
+        from .serve import serve
+
+        sys.exit(serve())
+    from .commands import acp_manifold
+
     acp_manifold(prog_name="acp-manifold")

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import logging
 import os
-import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from acp_manifold.translators.titles import Origin
+
+if TYPE_CHECKING:
+    import sqlite3
 
 logger = logging.getLogger(__name__)
 
@@ -125,6 +127,8 @@ class Ledger:
         self._guarded(write, None)
 
     def _guarded(self, act: Callable[[sqlite3.Connection], _T], otherwise: _T) -> _T:
+        import sqlite3  # not at the top: nobody needs it before the first session
+
         try:
             return act(self._open())
         except (sqlite3.Error, OSError) as exc:
@@ -142,6 +146,8 @@ class Ledger:
 
     def _set_aside(self, exc: Exception) -> None:
         """Move a damaged file out of the way; where that is not the trouble, go on in memory."""
+        import sqlite3
+
         if isinstance(exc, sqlite3.DatabaseError) and not isinstance(exc, sqlite3.OperationalError) and self._path:
             try:
                 os.replace(self._path, f"{self._path}.damaged")
@@ -153,6 +159,8 @@ class Ledger:
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:
+    import sqlite3
+
     if path is None:
         db = sqlite3.connect(":memory:", isolation_level=None)
     else:
@@ -168,6 +176,8 @@ def _connect(path: Path | None) -> sqlite3.Connection:
 
 
 def _prepare(db: sqlite3.Connection) -> None:
+    import sqlite3
+
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     if _version(db) == SCHEMA_VERSION:

@@ -13,7 +13,7 @@ import anyio
 from .backend import Backend
 from .backends import NoBackend, find_backends
 from .connection import Connection
-from .hub import Hub
+from .hub import INTERRUPT_GRACE, Hub
 from .ledger import Ledger, state_directory
 from .outbound import Outbound
 from .stdio import open_stdio
@@ -26,7 +26,9 @@ LAST_WORDS_SECONDS = 1.0
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-def serve(names: Sequence[str], *, grace: float, log_file: str | None, verbose: bool) -> int:
+def serve(
+    names: Sequence[str] = (), *, grace: float = INTERRUPT_GRACE, log_file: str | None = None, verbose: bool = False
+) -> int:
     """Be an agent until stdin ends or a signal comes.
 
     Args:

@@ -1,0 +1,98 @@
+"""What a person types: the options, and the commands.
+
+Without a command the process is an agent on stdin and stdout. Commands come from the
+entry-point group `acp_manifold.commands`, so that adapters can bring their own.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from .backends import GROUP as BACKENDS
+from .hub import INTERRUPT_GRACE
+from .plugins import plugins
+from .serve import serve
+from .version import __version__
+
+COMMANDS = "acp_manifold.commands"
+
+ON_A_TERMINAL = """\
+acp-manifold is an ACP agent: an editor starts it and speaks JSON-RPC to it over stdin and stdout.
+On a terminal there is nobody to speak to. Put this into your editor's list of agents:
+
+    {"command": "acp-manifold", "args": []}
+
+Zed, in settings.json:
+
+    "agent_servers": {"acp-manifold": {"type": "custom", "command": "acp-manifold", "args": [], "env": {}}}
+
+To see it at work without an editor and without an account: acp-manifold demo
+More: acp-manifold --help
+"""
+
+
+class Commands(click.Group):
+    """The group of all commands, which finds them by entry point when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all commands."""
+        return sorted({*super().list_commands(ctx), *plugins(COMMANDS)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One command, imported now."""
+        known = super().get_command(ctx, cmd_name)
+        if known is not None:
+            return known
+        plugin = plugins(COMMANDS).get(cmd_name)
+        command = plugin.load() if plugin is not None else None
+        return command if isinstance(command, click.Command) else None
+
+
+def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        click.echo(f"acp-manifold {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Say which.")
+@click.option(
+    "backends",
+    "--backend",
+    multiple=True,
+    metavar="NAME",
+    help=f"Serve this backend ({', '.join(sorted(plugins(BACKENDS)))}); may be given again, the first is the default"
+    " for new sessions. Without it: every one whose CLI is installed.",
+)
+@click.option(
+    "grace",
+    "--interrupt-grace",
+    type=click.FloatRange(min=0.0, min_open=True),
+    default=INTERRUPT_GRACE,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a CLI may ignore a cancel before it is ended and, with the next prompt, resumed.",
+)
+@click.option("--log-file", type=click.Path(dir_okay=False), metavar="FILE", help="Log there as well, made 0600.")
+@click.option("-v", "--verbose", is_flag=True, help="Log everything to stderr.")
+@click.pass_context
+def acp_manifold(
+    ctx: click.Context, backends: tuple[str, ...], grace: float, log_file: str | None, verbose: bool
+) -> None:
+    """One ACP agent over the coding CLIs you already have: many sessions on one connection, titles that stay.
+
+    An editor starts it without a command and speaks the Agent Client Protocol to it over stdin and stdout.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    if sys.stdin is not None and sys.stdin.isatty():
+        click.echo(ON_A_TERMINAL, nl=False)
+        return
+    sys.exit(serve(backends, grace=grace, log_file=log_file, verbose=verbose))
+
