@@ -10,12 +10,14 @@ from __future__ import annotations
 # anyio has no lasting registration of a reader: its `wait_readable` registers and unregisters at
 # each call, which costs 50 µs a message, measured, where this costs 16. Each streamed word pays it.
 import asyncio
-import errno
+import logging
 import os
 from typing import Final
 
 import anyio
 from anyio.lowlevel import checkpoint
+
+logger = logging.getLogger(__name__)
 
 READ_SIZE: Final = 64 * 1024
 """Bytes of one read: the capacity of a pipe, and small enough to be allocated cheaply."""
@@ -23,11 +25,9 @@ READ_SIZE: Final = 64 * 1024
 PIPE_MAX_SIZE: Final = 1024 * 1024
 """The most that a pipe holds without privileges (Linux, `/proc/sys/fs/pipe-max-size`)."""
 
-_GONE: Final = (errno.EPIPE, errno.ECONNRESET, errno.EIO, errno.ENXIO, errno.EBADF, errno.ENOTCONN)
-
 
 class Source:
-    """The reading side of a descriptor, for one reader. Its blocking mode doesn't matter to `receive`.
+    """The reading side of a descriptor, for one reader; its blocking mode doesn't matter to `receive`.
 
     `close` has to be called before the descriptor is closed.
     """
@@ -36,31 +36,28 @@ class Source:
         self._fd = fd
         self._watched: asyncio.AbstractEventLoop | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._got: bytes | None = None
         self._direct = False
 
     async def receive(self) -> bytes:
         """The next bytes; none at the end, which is also when the other side of a terminal or socket is gone."""
-        while True:
-            await self._ready()
+        if self._direct or (self._got is None and not self._watch()):
+            await checkpoint()
+            return self._read() or b""
+        if self._got is None:
+            self._waiter = asyncio.get_running_loop().create_future()
             try:
-                return os.read(self._fd, READ_SIZE)
-            except BlockingIOError:
-                continue  # Somebody else who holds the same pipe has read what we were woken for.
-            except OSError as exc:
-                if exc.errno in _GONE:
-                    return b""
-                raise
+                await self._waiter
+            finally:
+                self._waiter = None
+        got, self._got = self._got, None
+        return got or b""
 
     def left(self) -> bytes:
         """What lies in the pipe now, at most what a pipe can hold; the descriptor must be in non-blocking mode."""
-        found = bytearray()
-        while len(found) < PIPE_MAX_SIZE:
-            try:
-                data = os.read(self._fd, READ_SIZE)
-            except OSError:
-                break
-            if not data:
-                break
+        found = bytearray(self._got or b"")
+        self._got = None
+        while len(found) < PIPE_MAX_SIZE and (data := self._read()):
             found += data
         return bytes(found)
 
@@ -70,30 +67,39 @@ class Source:
             self._watched.remove_reader(self._fd)
             self._watched = None
 
-    async def _ready(self) -> None:
-        if self._direct:
-            await checkpoint()
-            return
-        loop = asyncio.get_running_loop()
+    def _watch(self) -> bool:
+        """Have the loop call `_on_readable`; False if this is a descriptor that is always ready."""
         if self._watched is None:
+            loop = asyncio.get_running_loop()
             try:
                 loop.add_reader(self._fd, self._on_readable)
             except PermissionError:
                 self._direct = True
-                await checkpoint()
-                return
+                return False
             self._watched = loop
-        self._waiter = loop.create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
+        return True
 
     def _on_readable(self) -> None:
-        if self._waiter is None:
-            self.close()  # Nobody wants the bytes now: `receive` registers again.
-        elif not self._waiter.done():
+        # The read is done here, at once: a moment later the loop's word could be out of date, and a
+        # descriptor in blocking mode would stop everything. The bytes are kept on the object, so
+        # that none are lost if the reader is cancelled between now and its waking.
+        if self._waiter is None or self._got is not None:
+            self.close()  # Nobody wants more now: `receive` registers again.
+            return
+        self._got = self._read()
+        if self._got is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+    def _read(self) -> bytes | None:
+        """What is there; no bytes at the end; None if somebody else who holds the same pipe was faster."""
+        try:
+            return os.read(self._fd, READ_SIZE)
+        except BlockingIOError:
+            return None
+        except OSError as exc:
+            # A terminal that hung up says EIO, a socket ECONNRESET: whatever it is, nothing more will come.
+            logger.debug("descriptor %d can't be read any more: %s", self._fd, exc)
+            return b""
 
 
 class Sink:
@@ -106,7 +112,7 @@ class Sink:
         """Hand over all of the bytes.
 
         Raises:
-            anyio.BrokenResourceError: Nobody reads any more.
+            anyio.BrokenResourceError: Nobody reads any more, or a file can't grow; the cause is attached.
         """
         rest = memoryview(data)
         while rest:
@@ -115,6 +121,4 @@ class Sink:
             except BlockingIOError:
                 await anyio.wait_writable(self._fd)
             except OSError as exc:
-                if exc.errno in _GONE:
-                    raise anyio.BrokenResourceError from exc
-                raise
+                raise anyio.BrokenResourceError from exc

@@ -171,7 +171,7 @@ class Outbound:
         try:
             await self._write(block)
         except (ConnectionError, anyio.BrokenResourceError, anyio.ClosedResourceError) as exc:
-            logger.debug("nobody reads any more: %r", exc)
+            logger.debug("nobody reads any more: %r", exc.__cause__ or exc)
             self.abandon()
             if self.on_broken is not None:
                 self.on_broken()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from anyio import to_thread
 from .descriptors import Sink, Source
 from .errors import BackendGone
 from .framing import LINE_LIMIT, Framed, LineFramer, TooLong
+from .guard import guard
 from .outbound import Outbound
 from .shutdown import climb
 from .survivors import MARK_VARIABLE, signal_to, survivors
@@ -32,6 +34,9 @@ logger = logging.getLogger(__name__)
 
 STDERR_TAIL: Final = 64 * 1024
 """Bytes kept of what a child says on stderr: the last ones."""
+
+_ESCAPE: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+"""A terminal's colour or cursor sequence: codex-cli 0.163.0 colours its stderr, whoever reads it."""
 
 _TOLD_LINES: Final = 12
 _TOLD_WIDTH: Final = 400
@@ -138,7 +143,8 @@ class Child:
 
     def describe_exit(self) -> str:
         """How it ended, as the end of a sentence, and the last it said on stderr."""
-        lines = [line[-_TOLD_WIDTH:] for line in self.stderr_tail.splitlines() if line.strip()]
+        said = _ESCAPE.sub("", self.stderr_tail).split("\n")
+        lines = [line.rstrip()[-_TOLD_WIDTH:] for line in said if line.strip()]
         told = "\n".join(lines[-_TOLD_LINES:])
         return f"{_how(self._process.returncode)}; last on stderr:\n{told}" if told else _how(self._process.returncode)
 
@@ -214,6 +220,7 @@ async def spawn(command: Sequence[str], *, cwd: str, env: Mapping[str, str], nam
     """
     mark = uuid.uuid4().hex
     child = Child(_start(command, cwd, {**env, MARK_VARIABLE: mark}), name, mark)
+    guard.add(child.pid, mark)
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(child.live)
@@ -225,6 +232,7 @@ async def spawn(command: Sequence[str], *, cwd: str, env: Mapping[str, str], nam
         finally:
             await climb(child)
             await child.release()
+            guard.remove(child.pid, mark)
     if failure is not None:
         raise failure
 

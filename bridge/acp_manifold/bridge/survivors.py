@@ -12,6 +12,8 @@ import os
 MARK_VARIABLE = "ACP_MANIFOLD_CHILD"
 """The environment variable that holds the mark."""
 
+_CHUNK = 64 * 1024
+
 
 def survivors(groups: set[int], marks: set[str]) -> list[int]:
     """Living processes of these groups and marks, as targets for `os.kill`.
@@ -52,8 +54,16 @@ def _belongs(name: str, groups: set[int], entries: list[bytes]) -> bool:
 
 
 def _read(path: str) -> bytes:
-    with open(path, "rb", buffering=0) as file:
-        return file.readall()
+    # Plain calls: a file object costs five times as much, and a scan reads two files a process.
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        read = data = os.read(fd, _CHUNK)
+        while len(data) == _CHUNK:
+            data = os.read(fd, _CHUNK)
+            read += data
+        return read
+    finally:
+        os.close(fd)
 
 
 def _answers(target: int) -> bool:

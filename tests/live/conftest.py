@@ -1,0 +1,62 @@
+"""Fixtures of the live tests: the real CLIs, the real bridge, the scripted model.
+
+A test takes `agent` (a bridge with all backends, initialized) with `both` (its lab), or makes another
+with `lab` and `started`: `async with started(lab("codex"), "--verbose") as agent`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from acp_manifold.adapters.model import Model, run_model
+
+from .client import Client
+from .lab import Lab, make_lab, started
+
+MakeLab: TypeAlias = Callable[..., Lab]
+"""Called with names of backends; all of them without."""
+
+
+@pytest.fixture
+async def lab_model() -> AsyncGenerator[Model]:
+    """A scripted model of the test's own: its gates and titles are nobody else's."""
+    async with run_model() as model:
+        yield model
+
+
+@pytest.fixture
+def lab(tmp_path: Path, lab_model: Model) -> MakeLab:
+    """Makes the lab of the test; called twice, a second one."""
+    made: list[Lab] = []
+
+    def make(*names: str) -> Lab:
+        folder = tmp_path / f"lab{len(made)}"
+        folder.mkdir()
+        made.append(make_lab(folder, lab_model, names or ("claude", "codex")))
+        return made[-1]
+
+    return make
+
+
+@pytest.fixture
+def both(lab: MakeLab) -> Lab:
+    """The lab with all backends, the one that `agent` runs in."""
+    return lab()
+
+
+@pytest.fixture
+async def agent(lab_agent: Client) -> Client:
+    """A bridge with all backends, initialized."""
+    await lab_agent.initialize()
+    return lab_agent
+
+
+@pytest.fixture
+async def lab_agent(both: Lab) -> AsyncGenerator[Client]:
+    """A bridge with all backends that has not been spoken to yet."""
+    async with started(both) as client:
+        yield client
