@@ -1,0 +1,201 @@
+"""JSON-RPC as `codex app-server` speaks it: one line a message, no `jsonrpc` member.
+
+Both sides count request ids from zero, so there are two tables: what we asked is here, what the
+server asked is kept by whoever answers it. Lines are handled synchronously, in order, in the
+reader's task. Nothing here knows what a method means.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+import anyio
+
+from acp_manifold.bridge.errors import BackendGone, ErrorObject, RemoteError
+from acp_manifold.translators.narrow import JsonObject, as_int, as_object, obj, text
+
+logger = logging.getLogger(__name__)
+
+RequestId: TypeAlias = int | str
+
+_SHOWN = 200
+"""Characters of a line that a log note repeats."""
+
+_LONE = re.compile("[\ud800-\udfff]")
+
+
+class _Pending:
+    """A request of ours that has no answer yet."""
+
+    __slots__ = ("answered", "error", "method", "result", "taken")
+
+    def __init__(self, method: str, taken: Callable[[JsonObject], None] | None) -> None:
+        self.method = method
+        self.taken = taken
+        self.answered = anyio.Event()
+        self.result: JsonObject = {}
+        self.error: RemoteError | BackendGone | None = None
+
+
+class Client:
+    """Our end of the link."""
+
+    def __init__(
+        self,
+        send: Callable[[bytes], None],
+        notified: Callable[[str, JsonObject], None],
+        asked: Callable[[RequestId, str, JsonObject], None],
+    ) -> None:
+        """
+        Args:
+            send: Queues one line for the server.
+            notified: Told of every notification: method and params.
+            asked: Told of every request of the server, which is to be answered with `answer` or `refuse`.
+        """
+        self._send_line = send
+        self._notified = notified
+        self._asked = asked
+        self._pending: dict[int, _Pending] = {}
+        self._next = 0
+        self._gone: BackendGone | None = None
+
+    @property
+    def gone(self) -> BackendGone | None:
+        """Why the server is gone, once it is."""
+        return self._gone
+
+    # -- what we send ---------------------------------------------------------------------------
+
+    async def request(
+        self, method: str, params: JsonObject, *, taken: Callable[[JsonObject], None] | None = None
+    ) -> JsonObject:
+        """Ask the server and wait for its result.
+
+        Args:
+            method: What to ask.
+            params: With what; never left out, since the server refuses a request without.
+            taken: Called with the result in the reader's task, before any later line is looked at; also if
+                the one who asked was cancelled meanwhile.
+
+        Raises:
+            RemoteError: It answered with an error.
+            BackendGone: It is gone, or went meanwhile.
+        """
+        request_id, pending = self._ask(method, params, taken)
+        try:
+            await pending.answered.wait()
+        finally:
+            if taken is None:
+                self._pending.pop(request_id, None)
+        if pending.error is not None:
+            raise pending.error
+        return pending.result
+
+    def post(self, method: str, params: JsonObject) -> None:
+        """Ask the server and don't wait; an error is only logged. Nothing happens once it is gone."""
+        if self._gone is None:
+            self._ask(method, params, _ignore)
+
+    def _ask(self, method: str, params: JsonObject, taken: Callable[[JsonObject], None] | None) -> tuple[int, _Pending]:
+        if self._gone is not None:
+            raise BackendGone(self._gone.message, self._gone.data)
+        self._next += 1
+        request_id = self._next
+        pending = self._pending[request_id] = _Pending(method, taken)
+        self._send({"id": request_id, "method": method, "params": params})
+        return request_id, pending
+
+    def notify(self, method: str) -> None:
+        """Send a notification."""
+        self._send({"method": method})
+
+    def answer(self, request_id: RequestId, result: JsonObject) -> None:
+        """Answer a request of the server."""
+        self._send({"id": request_id, "result": result})
+
+    def refuse(self, request_id: RequestId, code: int, message: str) -> None:
+        """Answer a request of the server with an error."""
+        self._send({"id": request_id, "error": {"code": code, "message": message}})
+
+    def _send(self, message: JsonObject) -> None:
+        self._send_line(encode(message))
+
+    # -- what we get ----------------------------------------------------------------------------
+
+    def on_line(self, line: bytes) -> None:
+        """Take one line of the server. What is no message is skipped with a note (case F03)."""
+        try:
+            message = as_object(json.loads(line.decode()))
+        except (ValueError, RecursionError):
+            message = {}
+        try:
+            self._take(message, line)
+        except Exception:
+            # A fault of ours in one message must not end the reading of all others.
+            logger.exception("codex: could not handle %s", _shown(line))
+
+    def _take(self, message: JsonObject, line: bytes) -> None:
+        method = message.get("method")
+        if isinstance(method, str):
+            params = as_object(message.get("params"))
+            request_id = message.get("id")
+            if isinstance(request_id, int | str):
+                self._asked(request_id, method, params)
+            else:
+                self._notified(method, params)
+        elif "result" in message or "error" in message:
+            self._settle(message)
+        else:
+            logger.warning("codex: skipped a line that is no message: %s", _shown(line))
+
+    def _settle(self, message: JsonObject) -> None:
+        request_id = as_int(message.get("id"))
+        pending = self._pending.pop(request_id, None) if request_id is not None else None
+        if pending is None:
+            logger.debug("codex: an answer to no request of ours: %r", message.get("id"))
+            return
+        if "error" in message:
+            error = obj(message, "error")
+            pending.error = RemoteError(
+                ErrorObject(as_int(error.get("code")) or 0, text(error, "message"), error.get("data"))
+            )
+            logger.debug("codex: %s: %s", pending.method, pending.error.message)
+        else:
+            pending.result = obj(message, "result")
+            if pending.taken is not None:
+                pending.taken(pending.result)
+        pending.answered.set()
+
+    def close(self, reason: BackendGone) -> None:
+        """Tell everybody who waits that the server is gone; once."""
+        if self._gone is not None:
+            return
+        self._gone = reason
+        waiting, self._pending = self._pending, {}
+        for pending in waiting.values():
+            pending.error = BackendGone(reason.message, reason.data)
+            pending.answered.set()
+
+
+def encode(message: JsonObject) -> bytes:
+    """A message as one line of valid UTF-8.
+
+    A lone surrogate becomes U+FFFD: codex-cli 0.163.0 never answers a request with the escape of
+    one, and ends itself on invalid UTF-8. Two that belong together become their character.
+    """
+    line = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    if _LONE.search(line):
+        line = line.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return line.encode()
+
+
+def _ignore(result: JsonObject) -> None:
+    """Take a result nobody waits for."""
+
+
+def _shown(line: bytes) -> str:
+    return repr(line[:_SHOWN].decode("utf-8", "replace"))

@@ -1,0 +1,66 @@
+"""Errors of the app-server as faults of ours.
+
+Nearly every error of codex-cli 0.163.0 has the code -32600, so they are told apart by their text.
+"""
+
+from __future__ import annotations
+
+from acp_manifold.bridge.errors import (
+    BackendFault,
+    BridgeError,
+    InvalidParams,
+    InvalidRequest,
+    RemoteError,
+    SessionNotFound,
+)
+from acp_manifold.translators.narrow import as_object, text
+
+NO_ROLLOUT = "no rollout found"
+_UNKNOWN = (NO_ROLLOUT, "thread not loaded", "thread not found", "invalid thread id", "invalid session id")
+_ARCHIVED = "is archived"
+_HELD = "already has an active writer"
+_EPHEMERAL = "ephemeral"
+_TOO_LARGE = "input_too_large"
+
+
+def is_unknown(error: RemoteError) -> bool:
+    """Whether the error says that there is no such thread (or that it is archived: the texts are the same)."""
+    return error.message.startswith(_UNKNOWN)
+
+
+def is_unsupported(error: RemoteError) -> bool:
+    """Whether the server knows no such method."""
+    return "unknown variant" in error.message or error.remote_code == -32601
+
+
+def archived(thread_id: str) -> InvalidRequest:
+    """The refusal to touch an archived thread."""
+    return InvalidRequest(
+        f"Session {thread_id} is archived; run `codex unarchive {thread_id}` first",
+        {"reason": "archived", "sessionId": thread_id},
+    )
+
+
+def fault_of(error: RemoteError, thread_id: str, doing: str) -> BridgeError:
+    """What to raise for an error about one thread.
+
+    Args:
+        error: What the server answered.
+        thread_id: The thread the request was about.
+        doing: What was tried, for the message: `resume the session`.
+    """
+    message = error.message
+    if is_unknown(error):
+        return SessionNotFound(thread_id)
+    if _ARCHIVED in message:
+        return archived(thread_id)
+    if _HELD in message:
+        return InvalidRequest(
+            f"Session {thread_id} is open in another Codex process; close it there first",
+            {"reason": "thread_active_writer", "sessionId": thread_id},
+        )
+    if message.startswith(_EPHEMERAL):
+        return InvalidRequest(f"Session {thread_id} is ephemeral", {"reason": "ephemeral", "sessionId": thread_id})
+    if text(as_object(error.data), "input_error_code") == _TOO_LARGE:
+        return InvalidParams(message)
+    return BackendFault(f"Codex could not {doing}: {message}")

@@ -1,0 +1,82 @@
+"""Where the Codex CLI is, and the environment it is started with."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from acp_manifold.bridge.backend import Program
+from acp_manifold.bridge.process import base_environment
+
+PATH_VARIABLE = "CODEX_PATH"
+"""Names the program to start; blank means unset."""
+
+HOME_VARIABLE = "CODEX_HOME"
+"""Names Codex' own directory; blank means unset."""
+
+_PACKAGE = "codex_cli_bin"
+"""The import package of openai-codex-cli-bin, which brings the CLI as `bin/codex`."""
+
+_MARKERS = frozenset(
+    {
+        "CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS",
+        "CODEX_CI",
+        "CODEX_PERMISSION_PROFILE",
+        "CODEX_SANDBOX",
+        "CODEX_SANDBOX_NETWORK_DISABLED",
+        "CODEX_SESSION_ID",
+        "CODEX_THREAD_ID",
+        "CODEX_TOOL_CALL_ID",
+        "CODEX_VERSION",
+    }
+)
+"""What codex-cli 0.163.0 sets for the commands it runs: marks of an enclosing session, which is not ours (case A01)."""
+
+
+def find_program() -> Program | None:
+    """The CLI to start: `CODEX_PATH`, else `codex` on the PATH, else the one of openai-codex-cli-bin.
+
+    A `CODEX_PATH` that names nothing is given back all the same: starting it fails with its name.
+    """
+    named = os.environ.get(PATH_VARIABLE)
+    if named:
+        return Program((named,), PATH_VARIABLE)
+    found = shutil.which("codex")
+    if found:
+        return Program((found,), "PATH")
+    packaged = _packaged()
+    return Program((str(packaged),), "openai-codex-cli-bin") if packaged else None
+
+
+def _packaged() -> Path | None:
+    spec = importlib.util.find_spec(_PACKAGE)
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        program = Path(place) / "bin" / "codex"
+        if program.is_file():
+            return program
+    return None
+
+
+def environment() -> dict[str, str]:
+    """What `codex app-server` gets: our own environment without marks of an enclosing Codex session."""
+    env = {name: value for name, value in base_environment().items() if name not in _MARKERS}
+    if not env.get(HOME_VARIABLE):
+        env.pop(HOME_VARIABLE, None)
+    # Its log lines end up in messages for people; the commands it runs get NO_COLOR from Codex anyway.
+    env["NO_COLOR"] = "1"
+    return env
+
+
+def codex_home(env: Mapping[str, str] = os.environ) -> Path:
+    """Codex' own directory."""
+    named = env.get(HOME_VARIABLE)
+    return Path(named) if named else Path.home() / ".codex"
+
+
+def neutral_directory() -> str:
+    """Where the app-server is started: a directory that stays, whatever the sessions do. Threads bring their own."""
+    home = Path.home()
+    return str(home) if home.is_dir() else "/"

@@ -1,0 +1,72 @@
+"""A turn of ours on its way: from `turn/start` to `turn/completed`, to the error, or to the server's end."""
+
+from __future__ import annotations
+
+import anyio
+
+from acp_manifold.bridge.errors import BackendFault, BackendGone, BridgeError, LoginNeeded
+from acp_manifold.translators.codex.failures import failure_of
+from acp_manifold.translators.codex.turn import Stream
+from acp_manifold.translators.narrow import JsonObject, obj, text
+from acp_manifold.translators.updates import StopReason, TurnEnd
+
+LOGIN_HINT = "run `codex login` in a terminal, then try again"
+
+
+class Running:
+    """What is known of the turn so far. Changed by the reader's task alone, but for `cancelling`."""
+
+    __slots__ = ("cancelling", "ended", "gone", "id", "identified", "left", "outcome", "started")
+
+    def __init__(self) -> None:
+        self.id: str | None = None
+        """Codex' id, once it has answered `turn/start`."""
+        self.identified = anyio.Event()
+        """Set with `id`, and at the end at the latest."""
+        self.started = anyio.Event()
+        """Set when Codex has begun the turn (before, it refuses an interrupt and runs on), at the end at the latest."""
+        self.ended = anyio.Event()
+        self.outcome: JsonObject = {}
+        """The `turn` of `turn/completed`."""
+        self.gone: BackendGone | None = None
+        """Why the turn has no outcome, if the server went."""
+        self.cancelling = False
+        self.left: list[str] = []
+        """Commands that an interrupt left running: ids of their items."""
+
+    def identify(self, turn_id: str) -> None:
+        """Codex has answered with the turn's id."""
+        self.id = turn_id
+        self.identified.set()
+
+    def end(self, outcome: JsonObject | None = None, gone: BackendGone | None = None) -> None:
+        """The turn is over; whoever waits for any of its events goes on."""
+        self.outcome = outcome or {}
+        self.gone = gone
+        for event in (self.identified, self.started, self.ended):
+            event.set()
+
+    def result(self, stream: Stream) -> TurnEnd:
+        """How the turn ended.
+
+        Raises:
+            BackendGone: The server went.
+            LoginNeeded: The model's API wants a login.
+            BackendFault: The turn failed, in Codex' words.
+        """
+        if self.gone is not None:
+            raise BackendGone(self.gone.message, self.gone.data)
+        status = text(self.outcome, "status")
+        if status == "failed":
+            raise _fault(obj(self.outcome, "error") or stream.failure)
+        reason: StopReason = "cancelled" if status == "interrupted" else "end_turn"
+        return TurnEnd(reason, stream.input_tokens or None, stream.output_tokens or None)
+
+
+def _fault(error: JsonObject) -> BridgeError:
+    failure = failure_of(error)
+    if failure.kind == "login":
+        return LoginNeeded(f"Codex needs a login: {LOGIN_HINT}. It said: {failure.text}")
+    if failure.kind == "too_long":
+        return BackendFault(f"The conversation no longer fits into the model's context: {failure.text}")
+    return BackendFault(f"Codex: {failure.text}")

@@ -1,0 +1,385 @@
+"""A thread of the app-server as a session: its turns, its questions, its end.
+
+Everything the server tells comes in through `notified`, in the reader's task, and is on its way to
+the client before the next line is read. The turn a line names decides whether it counts: what
+belongs to an older turn is dropped, unless it ends a command that outlived its turn (case M02).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+from anyio.abc import TaskGroup
+
+from acp_manifold.bridge.backend import SessionEvents, SessionSpec
+from acp_manifold.bridge.errors import BackendGone, BridgeError, InvalidParams, RemoteError
+from acp_manifold.translators.codex.items import Updates
+from acp_manifold.translators.codex.prompts import INPUT_LIMIT, text_size, to_input
+from acp_manifold.translators.codex.turn import Stream, item_of
+from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
+from acp_manifold.translators.updates import Prompt, TurnEnd, Unknown
+
+from .asking import Asking
+from .client import RequestId
+from .config import thread_params
+from .faults import NO_ROLLOUT, fault_of
+from .running import Running
+from .server import AppServer
+from .store import set_name
+from .terminals import terminate
+from .title import generate_title
+
+logger = logging.getLogger(__name__)
+
+CLOSE_LIMIT = 2.0
+"""Seconds for the end of a session; a few milliseconds are usual. The rest is Codex' to clear away."""
+
+_START_PATIENCE = 2.0
+"""Seconds between the answer to `turn/start` and `turn/started`, before an interrupt is tried all the same."""
+
+
+class CodexSession:
+    """A thread that is open here; also the `Route` of its lines."""
+
+    def __init__(
+        self,
+        server: AppServer,
+        spec: SessionSpec,
+        events: SessionEvents,
+        tasks: TaskGroup,
+        generated: Callable[[str, str], None],
+        *,
+        new: bool,
+    ) -> None:
+        """
+        Args:
+            server: Who serves it.
+            spec: What it is opened with.
+            events: Whom to tell.
+            tasks: The session's task group.
+            generated: Told the thread and the title when a generated one is about to be stored.
+            new: Whether the thread is made here.
+        """
+        self._server = server
+        self._client = server.client
+        self._spec = spec
+        self._events = events
+        self._asking = Asking(server.client, events, tasks)
+        self._generated = generated
+        self._stream = Stream()
+        self._id = ""
+        self._model: str | None = None
+        self._active: str | None = None
+        self._running: Running | None = None
+        self._unused = new
+        self._title = spec.title
+        self._mcp_servers: set[str] = set()
+        self._closed = False
+        self._gone: BackendGone | None = None
+        self._gone_event = anyio.Event()
+
+    @property
+    def id(self) -> str:
+        """The thread's id."""
+        return self._id
+
+    # -- open and close -------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Make a new thread."""
+        try:
+            await self._client.request("thread/start", thread_params(self._spec), taken=self._opened)
+        except RemoteError as exc:
+            raise fault_of(exc, "", "start a session") from exc
+        await self._write_title()
+
+    async def resume(self, thread_id: str) -> None:
+        """Open a thread of the store."""
+        params: JsonObject = {"threadId": thread_id, "excludeTurns": True, **thread_params(self._spec)}
+        try:
+            result = await self._client.request("thread/resume", params, taken=self._opened)
+        except RemoteError as exc:
+            raise fault_of(exc, thread_id, "resume the session") from exc
+        if obj(result, "thread").get("name"):
+            self._title = None
+        await self._write_title()
+
+    def _opened(self, result: JsonObject) -> None:
+        thread = obj(result, "thread")
+        self._id = text(thread, "id")
+        self._model = as_str(result.get("model"))
+        if self._closed:
+            self._client.post("thread/unsubscribe", {"threadId": self._id})
+        else:
+            self._server.routes[self._id] = self
+
+    async def _write_title(self) -> None:
+        """Store the title the session was opened with; it is kept for the first turn if that fails."""
+        if self._title is None:
+            return
+        try:
+            await set_name(self._server, self._id, self._title)
+        except BridgeError as exc:
+            logger.warning("codex session %s: its title could not be stored yet: %s", self._id, exc.message)
+            return
+        self._title = None
+        self._unused = False
+
+    async def close(self) -> None:
+        """Stop what runs and let the thread go, within `CLOSE_LIMIT` seconds."""
+        self._closed = True
+        if self._server.alive and self._id:
+            with anyio.move_on_after(CLOSE_LIMIT, shield=True):
+                await self._leave()
+        if self._server.routes.get(self._id) is self:
+            del self._server.routes[self._id]
+
+    async def _leave(self) -> None:
+        await self.interrupt()
+        if self._unused:
+            # A thread without a turn is nowhere but in the server's memory, where it would stay another minute.
+            await self._last("thread/delete")
+            return
+        await self._last("thread/backgroundTerminals/clean")
+        await self._last("thread/unsubscribe")
+
+    async def _last(self, method: str) -> None:
+        try:
+            await self._client.request(method, {"threadId": self._id})
+        except (BackendGone, RemoteError) as exc:
+            logger.debug("codex session %s: %s while it was closed: %s", self._id, method, exc.message)
+
+    async def gone(self) -> BackendGone:
+        """Wait until the thread is no longer served."""
+        await self._gone_event.wait()
+        return self._gone or BackendGone("Codex no longer serves this session")
+
+    # -- turns ----------------------------------------------------------------------------------
+
+    async def prompt(self, prompt: Prompt) -> TurnEnd:
+        """Run one turn."""
+        size = text_size(prompt)
+        if size > INPUT_LIMIT:
+            raise InvalidParams(
+                f"The prompt has {size} characters; Codex takes {INPUT_LIMIT} at most", {"reason": "input_too_large"}
+            )
+        run = self._running = Running()
+        self._unused = False
+        try:
+            await self._start_turn(run, prompt)
+        except BridgeError:
+            run.end()
+            raise
+        # Cancelled from here on, the turn stays known as running, so that the end of the session interrupts it.
+        await run.ended.wait()
+        await terminate(self._client, self._id, run.left)
+        self._running = None
+        if self._title is not None and self._server.alive:
+            await self._write_title()
+        return run.result(self._stream)
+
+    async def _start_turn(self, run: Running, prompt: Prompt) -> None:
+        def taken(result: JsonObject) -> None:
+            turn_id = text(obj(result, "turn"), "id")
+            run.identify(turn_id)
+            if self._active == turn_id:  # our words were added to a turn that runs already
+                run.started.set()
+            else:
+                self._begin(turn_id)
+
+        params: JsonObject = {"threadId": self._id, "input": to_input(prompt)}
+        try:
+            await self._client.request("turn/start", params, taken=taken)
+        except RemoteError as exc:
+            raise fault_of(exc, self._id, "take the prompt") from exc
+
+    def _begin(self, turn_id: str) -> None:
+        self._active = turn_id
+        self._stream.turn_begins()
+
+    async def interrupt(self) -> None:
+        """Have Codex stop the running turn; its questions are taken back first."""
+        run = self._running
+        if run is None and self._active is None:
+            return
+        if run is not None:
+            run.cancelling = True
+        self._asking.abort()
+        if run is None:
+            await self._interrupt(self._active or "")
+            return
+        await run.identified.wait()
+        with anyio.move_on_after(_START_PATIENCE):
+            await run.started.wait()
+        if run.id is None or run.ended.is_set():
+            return
+        if not await self._interrupt(run.id) and not run.started.is_set():
+            await run.started.wait()
+            if not run.ended.is_set():
+                await self._interrupt(run.id)
+
+    async def _interrupt(self, turn_id: str) -> bool:
+        try:
+            await self._client.request("turn/interrupt", {"threadId": self._id, "turnId": turn_id})
+        except (BackendGone, RemoteError) as exc:
+            # It has just ended, or not begun yet.
+            logger.debug("codex session %s: interrupt refused: %s", self._id, exc.message)
+            return False
+        return True
+
+    # -- titles ---------------------------------------------------------------------------------
+
+    async def rename(self, title: str) -> str:
+        """Store a title; one that can't be stored before the first turn is kept for it."""
+        try:
+            stored = await set_name(self._server, self._id, title)
+        except BridgeError as exc:
+            if not self._unused or not isinstance(exc.__cause__, RemoteError):
+                raise
+            if not exc.__cause__.message.startswith(NO_ROLLOUT):
+                raise
+            self._title = title
+            return title
+        self._title = None
+        self._unused = False
+        return stored
+
+    async def generate_title(self, prompt_text: str) -> str | None:
+        """Have the thread's own model name it, in a thread of its own that is never stored."""
+        idle = self._mcp_servers - {server.name for server in self._spec.mcp_servers}
+        return await generate_title(self._server, self._spec.cwd, self._model, idle, prompt_text)
+
+    async def keep_generated(self, title: str) -> None:
+        """Store a generated title."""
+        self._generated(self._id, title)
+        await set_name(self._server, self._id, title)
+
+    # -- what the server tells ------------------------------------------------------------------
+
+    def notified(self, method: str, params: JsonObject) -> None:
+        """A notification about the thread."""
+        turn_id = params.get("turnId")
+        if turn_id is not None and turn_id == self._active:
+            self._tell(self._stream.translate(method, params))
+            return
+        handler = _OF_THREAD.get(method)
+        if handler is not None:
+            handler(self, params)
+        elif turn_id is not None and item_of(params) in self._stream.open:
+            self._tell(self._stream.translate(method, params))
+        else:
+            logger.debug("codex session %s: dropped %s of turn %s", self._id, method, turn_id)
+
+    def _tell(self, updates: Updates) -> None:
+        for update in updates:
+            if isinstance(update, Unknown):
+                logger.debug("codex session %s: nobody knows %s", self._id, update.raw)
+            else:
+                self._events.update(update)
+
+    def asked(self, request_id: RequestId, method: str, params: JsonObject) -> None:
+        """A request about the thread: to the person, unless its turn is over or being cancelled."""
+        turn_id = params.get("turnId")
+        cancelling = self._running is not None and self._running.cancelling
+        if self._closed or cancelling or (turn_id is not None and turn_id != self._active):
+            self._asking.refuse(request_id, method, params, self._stream.items)
+        else:
+            self._asking.ask(request_id, method, params, self._stream.items)
+
+    def server_gone(self, reason: BackendGone) -> None:
+        """The server ended: the turn fails, its tool calls too, and questions are taken back."""
+        self._asking.drop()
+        self._tell(self._stream.fail_open())
+        self._active = None
+        if self._running is not None:
+            self._running.end(gone=reason)
+        self._gone = reason
+        self._gone_event.set()
+
+    def turn_started(self, params: JsonObject) -> None:
+        """A turn has begun, ours or one that Codex began itself."""
+        turn_id = text(obj(params, "turn"), "id")
+        if self._active != turn_id:
+            self._begin(turn_id)
+        if self._running is not None and self._running.id == turn_id:
+            self._running.started.set()
+
+    def turn_completed(self, params: JsonObject) -> None:
+        """A turn is over; all of its items came before."""
+        turn = obj(params, "turn")
+        turn_id = text(turn, "id")
+        run = self._running
+        if turn_id == self._active:
+            self._active = None
+            interrupted = text(turn, "status") == "interrupted"
+            commands = [item_id for item_id, kind in self._stream.open.items() if kind == "commandExecution"]
+            # A command that a finished turn leaves running goes on; one of an interrupted turn is ended.
+            self._tell(self._stream.fail_open(None if interrupted else "commandExecution"))
+            if interrupted and run is not None:
+                run.left = commands
+        if run is not None and run.id == turn_id:
+            run.end(turn)
+
+    def request_resolved(self, params: JsonObject) -> None:
+        """Codex wants no answer to a question any more."""
+        self._asking.resolved(params.get("requestId"))
+
+    def mcp_server_status(self, params: JsonObject) -> None:
+        """An MCP server of the thread starts, is ready, or failed."""
+        name = text(params, "name")
+        self._mcp_servers.add(name)
+        if text(params, "status") == "failed":
+            logger.warning("codex session %s: MCP server %s: %s", self._id, name, text(params, "error"))
+
+    def thread_ended(self, params: JsonObject) -> None:
+        """The thread was unloaded, archived or deleted by somebody else."""
+        if not self._closed:
+            self.server_gone(BackendGone(f"Codex has let go of session {self._id}"))
+
+    def ignore(self, params: JsonObject) -> None:
+        """Nothing of the session changes."""
+
+
+_OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
+    "turn/started": CodexSession.turn_started,
+    "turn/completed": CodexSession.turn_completed,
+    "serverRequest/resolved": CodexSession.request_resolved,
+    "mcpServer/startupStatus/updated": CodexSession.mcp_server_status,
+    "thread/closed": CodexSession.thread_ended,
+    "thread/archived": CodexSession.thread_ended,
+    "thread/deleted": CodexSession.thread_ended,
+    "thread/name/updated": CodexSession.ignore,
+    "warning": CodexSession.ignore,
+}
+"""Notifications that name no turn, or name it inside."""
+
+
+@asynccontextmanager
+async def open_session(
+    server: AppServer,
+    spec: SessionSpec,
+    events: SessionEvents,
+    generated: Callable[[str, str], None],
+    resume: str | None,
+) -> AsyncGenerator[CodexSession]:
+    """Serve a thread for as long as the context is open. See `Backend.session`."""
+    failure: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        session = CodexSession(server, spec, events, tasks, generated, new=resume is None)
+        try:
+            if resume is None:
+                await session.start()
+            else:
+                await session.resume(resume)
+            yield session
+        except Exception as exc:
+            # Carried past the task group, which would wrap it: the caller is to see it as it was raised.
+            failure = exc
+        finally:
+            await session.close()
+            tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure

@@ -1,0 +1,183 @@
+"""Codex' own store of threads, through the app-server: list, find, replay, title, delete."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from acp_manifold.bridge.backend import ListQuery
+from acp_manifold.bridge.errors import BackendFault, BridgeError, RemoteError, SessionNotFound
+from acp_manifold.translators.codex.items import replayed
+from acp_manifold.translators.codex.threads import ThreadRow, row_of
+from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, obj, text
+from acp_manifold.translators.updates import Unknown, Update
+
+from .faults import archived, fault_of, is_unknown, is_unsupported
+from .ids import is_thread_id
+from .server import AppServer
+
+_PAGE = 100
+"""Rows and items a page; codex-cli 0.163.0 gives no more than 100 rows."""
+
+_AFTER_ALL = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+
+
+async def list_threads(server: AppServer, query: ListQuery) -> list[ThreadRow]:
+    """Threads of the store, ordered by (time, id), descending.
+
+    Codex orders by milliseconds and tells seconds: within the second of the last row wanted all rows
+    are read, and put in order here.
+    """
+    rows: list[ThreadRow] = []
+    cursor = _cursor(query.before[0]) if query.before else None
+    while True:
+        page = await _page(server, query, cursor)
+        found = [row for raw in as_objects(page.get("data")) if (row := row_of(raw)) is not None]
+        rows += [row for row in found if query.before is None or _place(row) < query.before]
+        following = as_str(page.get("nextCursor"))
+        if following is None or following == cursor or _is_enough(rows, query.limit):
+            break
+        cursor = following
+    return sorted(rows, key=_place, reverse=True)[: query.limit]
+
+
+def _place(row: ThreadRow) -> tuple[str, str]:
+    return row.updated_at, row.id
+
+
+def _is_enough(rows: list[ThreadRow], limit: int) -> bool:
+    return len(rows) > limit and rows[-1].seconds < rows[limit - 1].seconds
+
+
+def _cursor(updated_at: str) -> str:
+    """Where the rows of that second begin, as codex-cli 0.163.0 and 0.171.0 write a cursor: `TIME|ID`."""
+    return f"{updated_at[:19]}.999Z|{_AFTER_ALL}"
+
+
+async def _page(server: AppServer, query: ListQuery, cursor: str | None) -> JsonObject:
+    params: JsonObject = {
+        "limit": max(1, min(_PAGE, query.limit + 1)),
+        "sortKey": "recency_at",
+        "sortDirection": "desc",
+        "modelProviders": [],
+        "useStateDbOnly": True,
+    }
+    if query.cwd is not None:
+        params["cwd"] = _spellings(query.cwd)
+    if cursor is not None:
+        params["cursor"] = cursor
+    try:
+        return await server.client.request("thread/list", params)
+    except RemoteError as exc:
+        raise BackendFault(f"Codex could not list its sessions: {exc.message}") from exc
+
+
+def _spellings(cwd: str) -> str | list[str]:
+    """The directory as it was given and with its links resolved: Codex stores the latter once a turn ran."""
+    real = os.path.realpath(cwd)
+    return cwd if real == cwd else [cwd, real]
+
+
+async def find_thread(server: AppServer, thread_id: str) -> ThreadRow | None:
+    """The row of one thread, archived ones included; None for one that can't be resumed, or is not there."""
+    if not is_thread_id(thread_id):
+        return None
+    try:
+        result = await server.client.request("thread/read", {"threadId": thread_id})
+    except RemoteError as exc:
+        if is_unknown(exc):
+            return None
+        raise fault_of(exc, thread_id, "read the session") from exc
+    row = row_of(obj(result, "thread"))
+    return None if row is None or _was_never_used(row) else row
+
+
+def _was_never_used(row: ThreadRow) -> bool:
+    """Whether the thread is in the server's memory only: it has no turn and no name, and can't be resumed."""
+    if row.name is not None or row.preview is not None or row.archived:
+        return False
+    return row.path is None or not os.path.exists(row.path)
+
+
+async def set_name(server: AppServer, thread_id: str, title: str) -> str:
+    """Title a thread and give back what Codex then told.
+
+    Raises:
+        SessionNotFound: No such thread.
+        InvalidRequest: It is archived or ephemeral; `data.reason` says which.
+        BackendFault: Codex refused for another reason.
+    """
+    if not is_thread_id(thread_id):
+        raise SessionNotFound(thread_id)
+    try:
+        told = await server.rename(thread_id, title)
+    except RemoteError as exc:
+        raise await _why_not(server, thread_id, exc) from exc
+    if told is not None:
+        return told
+    row = await find_thread(server, thread_id)
+    return row.name if row is not None and row.name else title
+
+
+async def _why_not(server: AppServer, thread_id: str, error: RemoteError) -> BridgeError:
+    """Codex says of an archived thread that there is none; a look at it tells the two apart."""
+    if is_unknown(error):
+        row = await find_thread(server, thread_id)
+        if row is not None and row.archived:
+            return archived(thread_id)
+    return fault_of(error, thread_id, "store the title")
+
+
+async def delete_thread(server: AppServer, thread_id: str) -> None:
+    """Remove a thread for good, also one that is open here or archived; one that is not there is no error."""
+    if not is_thread_id(thread_id):
+        return
+    try:
+        await server.client.request("thread/delete", {"threadId": thread_id})
+    except RemoteError as exc:
+        if not is_unknown(exc):
+            raise fault_of(exc, thread_id, "delete the session") from exc
+
+
+async def replay_thread(server: AppServer, thread_id: str, emit: Callable[[Update], None]) -> None:
+    """Tell the whole history of a thread, page by page, each item once.
+
+    Raises:
+        SessionNotFound: No such thread.
+    """
+    if not is_thread_id(thread_id):
+        raise SessionNotFound(thread_id)
+    seen: set[str] = set()
+    cursor: str | None = None
+    while True:
+        items, cursor = await _history(server, thread_id, cursor)
+        for item in items:
+            item_id = text(item, "id")
+            if item_id in seen:
+                continue
+            seen.add(item_id)
+            for update in replayed(item):
+                if not isinstance(update, Unknown):
+                    emit(update)
+        if cursor is None:
+            return
+
+
+async def _history(server: AppServer, thread_id: str, cursor: str | None) -> tuple[list[JsonObject], str | None]:
+    params: JsonObject = {"threadId": thread_id, "limit": _PAGE, "sortDirection": "asc", "cursor": cursor}
+    try:
+        page = await server.client.request("thread/items/list", params)
+    except RemoteError as exc:
+        if not is_unsupported(exc):
+            raise fault_of(exc, thread_id, "read the history") from exc
+        return await _turns(server, thread_id), None
+    return [obj(entry, "item") for entry in as_objects(page.get("data"))], as_str(page.get("nextCursor"))
+
+
+async def _turns(server: AppServer, thread_id: str) -> list[JsonObject]:
+    """The whole history at once, for an app-server that has no `thread/items/list`."""
+    try:
+        result = await server.client.request("thread/read", {"threadId": thread_id, "includeTurns": True})
+    except RemoteError as exc:
+        raise fault_of(exc, thread_id, "read the history") from exc
+    return [item for turn in as_objects(obj(result, "thread").get("turns")) for item in as_objects(turn.get("items"))]

@@ -1,0 +1,94 @@
+"""Questions: each is answered once, by the person, by Codex taking it back, or by the turn's end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from acp_manifold.translators.updates import Text, ToolCallUpdate, TurnEnd
+from tests.fakes import fake_codex as fx
+from tests.fakes.fake_codex import FakeCodex
+
+from .scripted import one_session
+
+pytestmark = pytest.mark.anyio
+
+HELLO = (Text("hello"),)
+DECLINED = fx.completed(fx.command("c1", "make", "declined"))
+
+
+def asks(*more: fx.Step, decisions: list[str] | None = None) -> list[fx.Step]:
+    return [fx.started(fx.command("c1", "make")), fx.ask_command("c1", "make", decisions), *more]
+
+
+@pytest.mark.case("P03")
+@pytest.mark.parametrize("decisions", [["accept", "acceptForSession", "decline", "cancel"], ["accept", "cancel"]])
+async def test_the_first_refusal_refuses_the_call_and_lets_the_turn_go_on(
+    fake: FakeCodex, work: Path, decisions: list[str]
+) -> None:
+    fake.plays(asks(fx.wait("answer"), DECLINED, fx.delta("other way"), fx.done(), decisions=decisions))
+    with anyio.fail_after(5):
+        async with one_session(work, "decline") as (session, events):
+            assert await session.prompt(HELLO) == TurnEnd("end_turn")
+    (question,) = events.questions
+    rejections = [option for option in question.options if option.kind == "reject_once"]
+    assert rejections[0].id == "decline"
+    assert all("stop" in option.name for option in rejections[1:])
+    assert [answer["result"] for answer in fake.answers()] == [{"decision": "decline"}]
+    assert events.said == "other way"
+    assert [u.status for u in events.updates if isinstance(u, ToolCallUpdate)] == ["failed"]
+
+
+@pytest.mark.parametrize("answer", [None, "never offered"])
+async def test_no_answer_or_an_unknown_one_declines(fake: FakeCodex, work: Path, answer: str | None) -> None:
+    fake.plays(asks(fx.wait("answer"), DECLINED, fx.done()))
+    with anyio.fail_after(5):
+        async with one_session(work, answer) as (session, _):
+            await session.prompt(HELLO)
+    assert [answer["result"] for answer in fake.answers()] == [{"decision": "decline"}]
+
+
+async def test_a_yes_is_passed_on(fake: FakeCodex, work: Path) -> None:
+    fake.plays(asks(fx.wait("answer"), fx.completed(fx.command("c1", "make", "completed")), fx.done()))
+    with anyio.fail_after(5):
+        async with one_session(work, "acceptForSession") as (session, _):
+            await session.prompt(HELLO)
+    assert [answer["result"] for answer in fake.answers()] == [{"decision": "acceptForSession"}]
+
+
+async def test_an_interrupt_takes_the_question_back_and_stops_the_turn(fake: FakeCodex, work: Path) -> None:
+    fake.plays(asks(fx.wait("answer"), fx.gate("never")))
+    with anyio.fail_after(5):
+        async with one_session(work) as (session, events), anyio.create_task_group() as tasks:
+            tasks.start_soon(session.prompt, HELLO)
+            await events.until(lambda: events.questions)
+            await session.interrupt()
+    assert events.withdrawn == 1
+    assert [answer["result"] for answer in fake.answers()] == [{"decision": "cancel"}]
+
+
+async def test_a_question_that_codex_takes_back_gets_no_answer(fake: FakeCodex, work: Path) -> None:
+    fake.plays(asks(fx.gate("asked"), fx.resolved(), fx.delta("x"), fx.done()))
+    with anyio.fail_after(5):
+        async with one_session(work) as (session, events), anyio.create_task_group() as tasks:
+            tasks.start_soon(session.prompt, HELLO)
+            await events.until(lambda: events.questions)
+            fake.open("asked")
+    assert events.withdrawn == 1
+    assert fake.answers() == []
+
+
+async def test_what_can_not_be_put_to_a_person_is_declined(fake: FakeCodex, work: Path) -> None:
+    ask = fx.request("item/tool/requestUserInput", threadId="$T", turnId="$U", itemId="q", questions=[{"id": "a"}])
+    odd = fx.request("attestation/generate", threadId="$T")
+    stray = fx.request("item/commandExecution/requestApproval", threadId="unknown", turnId="x", itemId="y")
+    fake.plays([ask, fx.wait("answer"), odd, fx.wait("answer"), stray, fx.wait("answer"), fx.done()])
+    with anyio.fail_after(5):
+        async with one_session(work) as (session, events):
+            await session.prompt(HELLO)
+    user_input, unknown, elsewhere = fake.answers()
+    assert user_input["result"] == {"answers": {"a": {"answers": []}}}
+    assert unknown["error"]["code"] == elsewhere["error"]["code"] == -32601
+    assert events.questions == []

@@ -1,0 +1,252 @@
+"""Notifications of one Codex thread to updates, as they stream: one function per method.
+
+`Stream` holds what must be remembered between two lines: how much of each message was streamed,
+which tool calls are open. Which turn a line belongs to is not looked at here: the caller has
+decided that the line counts. Methods and fields: codex-cli 0.163.0 and 0.171.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+from acp_manifold.translators.narrow import JsonObject, as_int, as_objects, as_str, obj, text
+from acp_manifold.translators.updates import (
+    MessageChunk,
+    Plan,
+    PlanEntry,
+    PlanStatus,
+    Role,
+    Text,
+    ToolCallUpdate,
+    ToolOutput,
+    Unknown,
+    Usage,
+)
+
+from . import items
+from .items import Updates
+
+_PLAN_STATUSES: dict[str, PlanStatus] = {
+    "pending": "pending",
+    "inProgress": "in_progress",
+    "completed": "completed",
+}
+
+_ASKED_ABOUT = frozenset({"fileChange", "mcpToolCall"})
+"""Item types whose approval request lacks what a person would want to see, or names no item."""
+
+
+class Stream:
+    """What a thread has told so far, as far as the next line depends on it."""
+
+    __slots__ = ("_said", "failure", "items", "open", "_output", "_total", "input_tokens", "output_tokens")
+
+    def __init__(self) -> None:
+        self._said: dict[str, int] = {}
+        self._output: dict[str, tuple[int, str]] = {}
+        self._total = -1
+        self.open: dict[str, str] = {}
+        """Tool calls that have begun and not ended: item id -> item type."""
+        self.items: dict[str, JsonObject] = {}
+        """The open items that an approval request speaks of without repeating them, by id."""
+        self.failure: JsonObject = {}
+        """The last error that is not retried, as `TurnError`."""
+        self.input_tokens = 0
+        """Tokens the model read in this turn, cached ones included."""
+        self.output_tokens = 0
+        """Tokens the model wrote in this turn."""
+
+    def turn_begins(self) -> None:
+        """Forget what belongs to one turn; open tool calls stay, since commands outlive turns."""
+        self._said.clear()
+        self.failure = {}
+        self.input_tokens = self.output_tokens = 0
+
+    def translate(self, method: str, params: JsonObject) -> Updates:
+        """The updates of one notification, often none; `Unknown` for a method nobody here knows."""
+        handler = _HANDLERS.get(method)
+        if handler is None:
+            return (Unknown({"method": method, "params": params}),)
+        return handler(self, params)
+
+    def fail_open(self, but: str | None = None) -> tuple[ToolCallUpdate, ...]:
+        """End the open tool calls (but those of one item type), for a turn that will not end them itself."""
+        ids = [item_id for item_id, kind in self.open.items() if kind != but]
+        for item_id in ids:
+            self.closed(item_id)
+        return tuple(ToolCallUpdate(item_id, status="failed") for item_id in ids)
+
+    def said(self, item_id: str, size: int) -> None:
+        """Remember that `size` characters more of a message were streamed."""
+        self._said[item_id] = self._said.get(item_id, 0) + size
+
+    def rest_of(self, item_id: str, whole: str) -> str:
+        """What of a message was not streamed yet."""
+        return whole[self._said.pop(item_id, 0) :]
+
+    def opened(self, item: JsonObject) -> None:
+        """Remember a tool call that begins."""
+        item_id, kind = text(item, "id"), text(item, "type")
+        self.open[item_id] = kind
+        if kind in _ASKED_ABOUT:
+            self.items[item_id] = item
+
+    def closed(self, item_id: str) -> None:
+        """Forget a tool call that ended."""
+        self.open.pop(item_id, None)
+        self.items.pop(item_id, None)
+        self._output.pop(item_id, None)
+
+    def printed(self, item_id: str, piece: str) -> None:
+        """Remember how much of a command's output was streamed, and its last piece."""
+        self._output[item_id] = (self.printed_by(item_id)[0] + len(piece), piece)
+
+    def printed_by(self, item_id: str) -> tuple[int, str]:
+        """How many characters of a command's output were streamed, and the last piece."""
+        return self._output.get(item_id, (0, ""))
+
+    def count(self, usage: JsonObject) -> None:
+        """Add what the last model request cost; the same report twice counts once."""
+        total = as_int(obj(usage, "total").get("totalTokens"))
+        if total is None or total == self._total:
+            return
+        self._total = total
+        last = obj(usage, "last")
+        self.input_tokens += as_int(last.get("inputTokens")) or 0
+        self.output_tokens += as_int(last.get("outputTokens")) or 0
+
+
+def _agent_delta(stream: Stream, params: JsonObject) -> Updates:
+    return _delta(stream, params, "agent")
+
+
+def _thought_delta(stream: Stream, params: JsonObject) -> Updates:
+    return _delta(stream, params, "thought")
+
+
+def _delta(stream: Stream, params: JsonObject, role: Role) -> Updates:
+    item_id, delta = params.get("itemId"), params.get("delta")
+    if not isinstance(item_id, str) or not isinstance(delta, str) or not delta:
+        return ()
+    stream.said(item_id, len(delta))
+    return (MessageChunk(role, Text(delta), item_id),)
+
+
+def _thought_part(stream: Stream, params: JsonObject) -> Updates:
+    if not as_int(params.get("summaryIndex")):
+        return ()
+    return _delta(stream, {"itemId": params.get("itemId"), "delta": "\n\n"}, "thought")
+
+
+def _output_delta(stream: Stream, params: JsonObject) -> Updates:
+    item_id, delta = params.get("itemId"), params.get("delta")
+    if not isinstance(item_id, str) or not isinstance(delta, str) or not delta:
+        return ()
+    stream.printed(item_id, delta)
+    return (ToolOutput(item_id, delta),)
+
+
+def _item_started(stream: Stream, params: JsonObject) -> Updates:
+    item = obj(params, "item")
+    call = items.started(item)
+    if call is None:
+        return ()
+    stream.opened(item)
+    return (call,)
+
+
+def _item_completed(stream: Stream, params: JsonObject) -> Updates:
+    item = obj(params, "item")
+    kind = text(item, "type")
+    if kind in items.TOOLS:
+        return _tool_completed(stream, item)
+    said = items.said_by(item)
+    if said is not None:
+        return _message_completed(stream, item, *said)
+    return () if kind in items.SILENT or kind == "userMessage" else (Unknown(item),)
+
+
+def _tool_completed(stream: Stream, item: JsonObject) -> Updates:
+    item_id = text(item, "id")
+    begun = () if item_id in stream.open else _item_started(stream, {"item": item})
+    streamed, last = stream.printed_by(item_id)
+    output = None if streamed else items.whole_output(item)
+    ended = _end_of(stream, item)
+    lost = items.lost_beginning(item, streamed, last)
+    if ended is not None and lost is not None:
+        ended = replace(ended, content=(lost,))
+    stream.closed(item_id)
+    return (*begun, *((output,) if output else ()), *((ended,) if ended else ()))
+
+
+def _end_of(stream: Stream, item: JsonObject) -> ToolCallUpdate | None:
+    """The end of a tool call; diffs that were told at its start are not told again."""
+    begun = stream.items.get(text(item, "id"), {})
+    if text(begun, "type") == "fileChange" and begun.get("changes") == item.get("changes"):
+        return ToolCallUpdate(text(item, "id"), status=items.status_of(item))
+    return items.completed(item)
+
+
+def _message_completed(stream: Stream, item: JsonObject, role: Role, whole: str) -> Updates:
+    item_id = text(item, "id")
+    rest = stream.rest_of(item_id, whole)
+    return (MessageChunk(role, Text(rest), item_id),) if rest else ()
+
+
+def _plan_updated(stream: Stream, params: JsonObject) -> Updates:
+    steps = as_objects(params.get("plan"))
+    return (Plan(tuple(PlanEntry(text(step, "step"), _plan_status(step)) for step in steps)),)
+
+
+def _plan_status(step: JsonObject) -> PlanStatus:
+    return _PLAN_STATUSES.get(text(step, "status"), "pending")
+
+
+def _tokens_used(stream: Stream, params: JsonObject) -> Updates:
+    usage = obj(params, "tokenUsage")
+    stream.count(usage)
+    used, size = as_int(obj(usage, "last").get("totalTokens")), as_int(usage.get("modelContextWindow"))
+    return (Usage(used, size),) if used is not None and size else ()
+
+
+def _error(stream: Stream, params: JsonObject) -> Updates:
+    if params.get("willRetry") is not True:
+        stream.failure = obj(params, "error")
+    return ()
+
+
+def _nothing(stream: Stream, params: JsonObject) -> Updates:
+    return ()
+
+
+_Handler: TypeAlias = Callable[[Stream, JsonObject], Updates]
+
+_HANDLERS: dict[str, _Handler] = {
+    "item/agentMessage/delta": _agent_delta,
+    "item/plan/delta": _agent_delta,
+    "item/reasoning/summaryTextDelta": _thought_delta,
+    "item/reasoning/textDelta": _thought_delta,
+    "item/reasoning/summaryPartAdded": _thought_part,
+    "item/commandExecution/outputDelta": _output_delta,
+    "item/started": _item_started,
+    "item/completed": _item_completed,
+    "turn/plan/updated": _plan_updated,
+    "thread/tokenUsage/updated": _tokens_used,
+    "error": _error,
+    "item/commandExecution/terminalInteraction": _nothing,
+    "item/mcpToolCall/progress": _nothing,
+    "item/autoApprovalReview/started": _nothing,
+    "item/autoApprovalReview/completed": _nothing,
+    "thread/compacted": _nothing,
+    "model/rerouted": _nothing,
+    "hook/started": _nothing,
+    "hook/completed": _nothing,
+}
+"""Notification method -> what it tells a client."""
+
+
+def item_of(params: JsonObject) -> str | None:
+    """The id of the item a notification speaks of."""
+    return as_str(params.get("itemId")) or as_str(obj(params, "item").get("id"))
