@@ -1,0 +1,187 @@
+"""The Claude Code backend: what the hub sees of it. Everything heavy is imported when it is first used."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp_manifold.adapters.claude.program import checked_command, child_environment, config_dir, find_program
+from acp_manifold.bridge.backend import (
+    AuthMethod,
+    BackendSession,
+    Host,
+    ListQuery,
+    Login,
+    Program,
+    SessionEvents,
+    SessionRow,
+    SessionSpec,
+)
+from acp_manifold.bridge.errors import BackendGone, SessionNotFound
+from acp_manifold.translators.updates import Update
+
+if TYPE_CHECKING:
+    from acp_manifold.adapters.claude.store import Store
+    from acp_manifold.translators.claude.records import Title
+
+logger = logging.getLogger(__name__)
+
+
+class ClaudeBackend:
+    """Sessions served by Claude Code, one process each.
+
+    Args:
+        environ: The environment to look at and to hand on; looked at anew at each use.
+    """
+
+    name = "claude"
+    label = "Claude Code"
+    install_hint = "Claude Code: pip install 'acp-manifold[claude]', or npm install -g @anthropic-ai/claude-code"
+    auth = AuthMethod(
+        id="claude-login",
+        name="Log in to Claude Code",
+        description="Run `claude auth login` in a terminal, or set ANTHROPIC_API_KEY.",
+    )
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        self._environ: Mapping[str, str] = os.environ if environ is None else environ
+        self._host: Host | None = None
+        self._stores: dict[Path, Store] = {}
+
+    def program(self) -> Program | None:
+        """The CLI to start; see `Backend.program`."""
+        return find_program(self._environ)
+
+    @asynccontextmanager
+    async def running(self, host: Host) -> AsyncGenerator[None, None]:
+        """Sessions share nothing but the host; see `Backend.running`."""
+        self._host = host
+        try:
+            yield
+        finally:
+            self._host = None
+
+    async def warm_up(self) -> None:
+        """Import what the first session needs; processes are started session by session."""
+        from anyio import to_thread
+
+        await to_thread.run_sync(_import_session)
+
+    async def login(self) -> Login:
+        """Whether the CLI has a login; see `Backend.login`."""
+        from acp_manifold.adapters.claude.login import login
+
+        return login(self._environ)
+
+    def session(
+        self, spec: SessionSpec, events: SessionEvents, *, resume: str | None = None
+    ) -> AbstractAsyncContextManager[BackendSession]:
+        """Serve a session; see `Backend.session`."""
+        return self._session(spec, events, resume)
+
+    @asynccontextmanager
+    async def _session(
+        self, spec: SessionSpec, events: SessionEvents, resume: str | None
+    ) -> AsyncGenerator[BackendSession, None]:
+        from acp_manifold.adapters.claude.serve import serve
+
+        program = self.program()
+        if program is None:
+            raise BackendGone(f"No Claude Code is installed. {self.install_hint}")
+        command = checked_command(program, self._environ)
+        if resume is not None and await self._store.find(resume) is None:
+            raise SessionNotFound(resume)
+        env = child_environment(self._environ)
+        async with serve(command, env, spec, events, self._running_host, self._store, resume) as session:
+            yield session
+
+    def follow(self, session_id: str, cwd: str) -> AbstractContextManager[None]:
+        """Report titles appended to the session's transcript; see `Backend.follow`."""
+        return self._follow(session_id, cwd)
+
+    @contextmanager
+    def _follow(self, session_id: str, cwd: str) -> Generator[None, None, None]:
+        from acp_manifold.adapters.claude.tail import TitleTail
+
+        host = self._running_host
+
+        def heard(title: Title) -> None:
+            host.title_heard(self.name, session_id, title.text, title.origin)
+
+        path = self._store.expected_path(session_id, cwd)
+        stop = host.watch(path, TitleTail(path, heard).changed)
+        try:
+            yield
+        finally:
+            stop()
+
+    async def list(self, query: ListQuery) -> list[SessionRow]:
+        """Sessions of the store, newest first; see `Backend.list`."""
+        return await self._store.page(query)
+
+    async def find(self, session_id: str) -> SessionRow | None:
+        """The row of one session; see `Backend.find`."""
+        return await self._store.find(session_id)
+
+    async def replay(self, session_id: str, emit: Callable[[Update], None]) -> None:
+        """Tell the whole history; see `Backend.replay`."""
+        from acp_manifold.adapters.claude.history import replay
+
+        path = await self._path(session_id)
+        try:
+            await replay(path, emit)
+        except FileNotFoundError as exc:
+            raise SessionNotFound(session_id) from exc
+
+    async def rename(self, session_id: str, title: str) -> str:
+        """Title a session at rest; see `Backend.rename`."""
+        from anyio import to_thread
+
+        from acp_manifold.adapters.claude.at_rest import write_title
+
+        path = await self._path(session_id)
+        try:
+            return await to_thread.run_sync(write_title, path, session_id, title)
+        except FileNotFoundError as exc:
+            raise SessionNotFound(session_id) from exc
+
+    async def delete(self, session_id: str) -> None:
+        """Remove a session for good; see `Backend.delete`."""
+        from anyio import to_thread
+
+        await to_thread.run_sync(self._store.delete, session_id)
+
+    def lab(self, folder: Path, model_url: str) -> dict[str, str]:
+        """A private store and a scripted model; see `Backend.lab`."""
+        from acp_manifold.adapters.claude.lab import prepare
+
+        return prepare(folder, model_url)
+
+    async def _path(self, session_id: str) -> Path:
+        from anyio import to_thread
+
+        path = await to_thread.run_sync(self._store.locate, session_id)
+        if path is None or await self._store.find(session_id) is None:
+            raise SessionNotFound(session_id)
+        return path
+
+    @property
+    def _store(self) -> Store:
+        from acp_manifold.adapters.claude.store import Store
+
+        folder = config_dir(self._environ)
+        return self._stores.setdefault(folder, Store(folder))
+
+    @property
+    def _running_host(self) -> Host:
+        if self._host is None:
+            raise RuntimeError("the Claude Code backend is not running: enter `running` first")
+        return self._host
+
+
+def _import_session() -> None:
+    import acp_manifold.adapters.claude.serve  # noqa: F401  # pyright: ignore[reportUnusedImport]

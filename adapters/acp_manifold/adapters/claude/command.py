@@ -1,0 +1,67 @@
+"""The command line of one session's process, and the private file that keeps its MCP servers off it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from acp_manifold.bridge.backend import HttpServer, McpServer, SessionSpec, StdioServer
+from acp_manifold.translators.narrow import JsonObject
+
+STREAM_JSON = (
+    "--input-format",
+    "stream-json",
+    "--output-format",
+    "stream-json",
+    "--verbose",
+    "--include-partial-messages",
+    "--permission-prompt-tool",
+    "stdio",
+)
+"""What makes Claude Code 2.1.332 speak lines both ways and ask its host for permissions.
+
+No setting is among them: user, project and local settings, MCP servers and instructions load as they
+do in the terminal, and the trust a folder was given there decides about project permissions.
+"""
+
+
+def arguments(session_id: str, *, resume: bool, spec: SessionSpec, mcp_config: Path | None) -> tuple[str, ...]:
+    """All arguments of a session's process.
+
+    Each value stands in one word with its option, so that none is taken for an option itself.
+    """
+    words: list[str] = [*STREAM_JSON, f"--resume={session_id}" if resume else f"--session-id={session_id}"]
+    if mcp_config is not None:
+        words.append(f"--mcp-config={mcp_config}")
+    words += [f"--add-dir={folder}" for folder in spec.additional_directories]
+    return tuple(words)
+
+
+@contextmanager
+def mcp_config_file(servers: Sequence[McpServer]) -> Generator[Path | None, None, None]:
+    """A file with the MCP servers that only we can read, for as long as the context is open; None without servers."""
+    if not servers:
+        yield None
+        return
+    folder = Path(tempfile.mkdtemp(prefix="acp-manifold-"))
+    try:
+        path = folder / "mcp.json"
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump({"mcpServers": {server.name: _server(server) for server in servers}}, file)
+        yield path
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _server(server: McpServer) -> JsonObject:
+    match server:
+        case StdioServer():
+            return {"type": "stdio", "command": server.command, "args": list(server.args), "env": dict(server.env)}
+        case HttpServer():
+            return {"type": "sse" if server.sse else "http", "url": server.url, "headers": dict(server.headers)}

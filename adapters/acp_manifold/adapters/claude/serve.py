@@ -1,0 +1,59 @@
+"""A process for a session, from its command line to the end of all that belongs to it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+
+import anyio
+
+from acp_manifold.adapters.claude.command import arguments, mcp_config_file
+from acp_manifold.adapters.claude.session import NAME, ClaudeSession
+from acp_manifold.adapters.claude.store import Store
+from acp_manifold.bridge.backend import Host, SessionEvents, SessionSpec
+from acp_manifold.bridge.process import spawn
+
+
+@asynccontextmanager
+async def serve(
+    command: tuple[str, ...],
+    env: Mapping[str, str],
+    spec: SessionSpec,
+    events: SessionEvents,
+    host: Host,
+    store: Store,
+    resume: str | None,
+) -> AsyncGenerator[ClaudeSession, None]:
+    """Run a process for a session for as long as the context is open.
+
+    Args:
+        command: The CLI.
+        env: Its whole environment.
+        spec: Where and with what.
+        events: Whom to tell.
+        host: Whom to tell of titles.
+        store: Where its transcripts are.
+        resume: The session to go on with; None begins one with an id made here.
+
+    Raises:
+        BackendGone: It can't be started.
+    """
+    session_id = resume or str(uuid.uuid4())
+    failure: Exception | None = None
+    with mcp_config_file(spec.mcp_servers) as mcp_config:
+        words = arguments(session_id, resume=resume is not None, spec=spec, mcp_config=mcp_config)
+        name = f"{NAME} {session_id[:8]}"
+        async with spawn((*command, *words), cwd=spec.cwd, env=env, name=name) as child:
+            async with anyio.create_task_group() as tasks:
+                session = ClaudeSession(session_id, child, tasks, spec, events, host, store, resume is not None)
+                tasks.start_soon(session.run)
+                try:
+                    yield session
+                except Exception as exc:
+                    # Carried past the task group, which would wrap it: the caller is to see it as it was raised.
+                    failure = exc
+                finally:
+                    tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure

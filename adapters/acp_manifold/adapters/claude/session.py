@@ -1,0 +1,320 @@
+"""A session that a Claude Code process serves: its handshake, its turns, its end.
+
+The process is started at once and shakes hands in the background; whatever needs the CLI waits for
+that, `HANDSHAKE_LIMIT` at most. Lines are translated as they are read, in the reader's own call: no
+queue and no task switch lies between the CLI and `SessionEvents.update`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from acp_manifold.adapters.claude.control import Control
+from acp_manifold.adapters.claude.live_title import LiveTitle
+from acp_manifold.adapters.claude.questions import Questions
+from acp_manifold.adapters.claude.store import Store
+from acp_manifold.bridge.backend import Host, SessionEvents, SessionSpec
+from acp_manifold.bridge.errors import BackendFault, BackendGone, BridgeError, LoginNeeded, SessionNotFound
+from acp_manifold.bridge.process import Child
+from acp_manifold.translators.claude.commands import commands
+from acp_manifold.translators.claude.endings import Failure, failure_kind
+from acp_manifold.translators.claude.frames import (
+    ControlCancel,
+    ControlRequest,
+    ControlResponse,
+    Init,
+    TitleChanged,
+    parse,
+)
+from acp_manifold.translators.claude.input import user_message
+from acp_manifold.translators.claude.turn import Conversation
+from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_str
+from acp_manifold.translators.updates import Command, Prompt, TurnEnd
+
+logger = logging.getLogger(__name__)
+
+NAME: Final = "claude"
+
+HANDSHAKE_LIMIT: Final = 60.0
+"""Seconds a new process has to answer `initialize`; Claude Code 2.1.332 needs 0.3 to 1."""
+
+INTERRUPT_LIMIT: Final = 10.0
+"""Seconds to wait for the receipt of an interrupt; the turn's own end is waited for elsewhere."""
+
+TITLE_LIMIT: Final = 60.0
+"""Seconds a model has to think of a title."""
+
+_EXIT_WAIT: Final = 2.0
+"""Seconds a process that closed its stdout has to end before it is killed."""
+
+_TITLE_SOURCE: Final = 4000
+"""Characters of the prompt that a title is made from."""
+
+_LAST_WORDS: Final = 2000
+"""Characters at the end of stderr that may tell why a process ended."""
+
+LOGIN_HINT: Final = "Run `claude auth login` in a terminal, or set ANTHROPIC_API_KEY."
+
+
+@dataclass(slots=True)
+class _Turn:
+    """The prompt that runs."""
+
+    uuid: str
+    go: anyio.Event = field(default_factory=anyio.Event)
+    """Set when there is nothing left to wait for before the prompt is sent, or no sense in sending it."""
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    sent: bool = False
+    interrupted: bool = False
+
+
+class ClaudeSession:
+    """One process, one conversation. Made by `serve`, which owns the process."""
+
+    def __init__(
+        self,
+        session_id: str,
+        child: Child,
+        tasks: TaskGroup,
+        spec: SessionSpec,
+        events: SessionEvents,
+        host: Host,
+        store: Store,
+        resumed: bool,
+    ) -> None:
+        self._id = session_id
+        self._child = child
+        self._tasks = tasks
+        self._events = events
+        self._host = host
+        self._resumed = resumed
+        self._conversation = Conversation(spec.cwd)
+        self._control = Control(self._send)
+        self._questions = Questions(tasks, self._send, events, spec.cwd, child.name)
+        self._title = LiveTitle(
+            session_id, spec, host, store, self._control, self._ready_for_title, stored=resumed, name=child.name
+        )
+        self._ready = anyio.Event()
+        self._capabilities: JsonObject = {}
+        self._hidden: tuple[str, ...] = ()
+        self._offered: tuple[Command, ...] | None = None
+        self._turn: _Turn | None = None
+        self._gone: BackendGone | None = None
+        self._gone_event = anyio.Event()
+
+    @property
+    def id(self) -> str:
+        """The CLI's own session id."""
+        return self._id
+
+    async def prompt(self, prompt: Prompt) -> TurnEnd:
+        """Run one turn; see `BackendSession.prompt`."""
+        turn = self._turn = _Turn(str(uuid.uuid4()))
+        try:
+            if not self._ready.is_set() and self._gone is None:
+                await turn.go.wait()
+            if self._gone is not None:
+                raise self._end()
+            if turn.interrupted:
+                return TurnEnd("cancelled")
+            self._title.write_first(self._tasks)
+            self._conversation.begin(turn.uuid)
+            turn.sent = True
+            self._send(user_message(prompt, turn.uuid))
+            await turn.ended.wait()
+            return self._settled()
+        finally:
+            self._turn = None
+
+    async def interrupt(self) -> None:
+        """Stop the running turn; see `BackendSession.interrupt`."""
+        turn = self._turn
+        if turn is None or turn.ended.is_set():
+            return
+        turn.interrupted = True
+        if not turn.sent:
+            turn.go.set()
+            return
+        self._conversation.interrupt()
+
+        def answered(answer: JsonObject) -> None:
+            if self._turn is turn:
+                queued = [uuid for uuid in as_list(answer.get("still_queued")) if isinstance(uuid, str)]
+                self._conversation.interrupt_answered(queued)
+
+        await self._control.settle(self._control.post({"subtype": "interrupt"}, answered), INTERRUPT_LIMIT)
+
+    async def rename(self, title: str) -> str:
+        """Store a title; see `BackendSession.rename`."""
+        return await self._title.rename(title)
+
+    async def generate_title(self, prompt_text: str) -> str | None:
+        """Have a model name the session; it is in the transcript then, as `ai-title`, and beats no custom title."""
+        await self._ready_for_title()
+        request: JsonObject = {
+            "subtype": "generate_session_title",
+            "description": prompt_text[:_TITLE_SOURCE],
+            "persist": True,
+        }
+        try:
+            answer = await self._control.request(request, TITLE_LIMIT)
+        except BackendGone:
+            raise
+        except BackendFault as exc:
+            logger.info("%s: no title was generated: %s", self._child.name, exc.message)
+            return None
+        return as_str(answer.get("title")) or None
+
+    async def keep_generated(self, title: str) -> None:
+        """Nothing to do: `generate_title` had the CLI store it."""
+
+    async def gone(self) -> BackendGone:
+        """Wait until the process is gone and tell why."""
+        await self._gone_event.wait()
+        return self._gone or BackendGone("Claude Code is gone")
+
+    async def run(self) -> None:
+        """Read the process until it ends. For `serve` only."""
+        self._tasks.start_soon(self._shake_hands)
+        await self._child.read(self._on_line)
+        with anyio.move_on_after(_EXIT_WAIT):
+            await self._child.wait()
+        await self._child.kill()
+        self._set_gone(f"Claude Code {self._child.describe_exit()}")
+
+    async def _shake_hands(self) -> None:
+        try:
+            self._capabilities = await self._control.request({"subtype": "initialize"}, HANDSHAKE_LIMIT)
+        except BackendGone:
+            return
+        except BackendFault as exc:
+            self._set_gone(f"Claude Code did not come up: {exc.message}")
+            await self._child.kill()
+            return
+        self._tell_commands()
+        self._ready.set()
+        if self._turn is not None:
+            self._turn.go.set()
+
+    async def _ready_for_title(self) -> None:
+        """Wait for the handshake.
+
+        Raises:
+            BackendGone: The process ended first.
+        """
+        if not self._ready.is_set() and self._gone is None:
+            async with anyio.create_task_group() as race:
+
+                async def first(event: anyio.Event) -> None:
+                    await event.wait()
+                    race.cancel_scope.cancel()
+
+                race.start_soon(first, self._ready)
+                race.start_soon(first, self._gone_event)
+        if self._gone is not None:
+            raise BackendGone(self._gone.message)
+
+    def _on_line(self, line: bytes) -> None:
+        try:
+            decoded: object = json.loads(line)
+        except (ValueError, RecursionError):
+            decoded = None
+        raw = next(iter(as_objects([decoded])), None)
+        if raw is None:
+            logger.warning("%s: skipped a line that is no JSON object: %.200r", self._child.name, line[:200])
+            return
+        try:
+            self._on_frame(raw)
+        except Exception:
+            # Boundary: a frame that breaks us costs itself, not the session.
+            logger.exception("%s: a line could not be handled", self._child.name)
+
+    def _on_frame(self, raw: JsonObject) -> None:
+        frame = parse(raw)
+        for update in self._conversation.feed(frame):
+            self._events.update(update)
+        handler = _HANDLERS.get(type(frame))
+        if handler is not None:
+            handler(self, frame)
+        elif self._conversation.unknown is not None:
+            logger.debug("%s: unknown line %s/%s", self._child.name, raw.get("type"), raw.get("subtype"))
+        if self._turn is not None and self._turn.sent and self._conversation.outcome is not None:
+            self._turn.ended.set()
+
+    def _on_answer(self, frame: ControlResponse) -> None:
+        if not self._control.answered(frame):
+            logger.debug("%s: an answer to nothing that waits: %s", self._child.name, frame.id)
+
+    def _on_request(self, frame: ControlRequest) -> None:
+        self._questions.asked(frame)
+
+    def _on_withdrawal(self, frame: ControlCancel) -> None:
+        self._questions.withdrawn(frame.id)
+
+    def _on_title(self, frame: TitleChanged) -> None:
+        if frame.title:
+            self._host.title_heard(NAME, self._id, frame.title, "user")
+
+    def _on_init(self, frame: Init) -> None:
+        if frame.terminal_commands != self._hidden:
+            self._hidden = frame.terminal_commands
+            self._tell_commands()
+
+    def _tell_commands(self) -> None:
+        offered = commands(self._capabilities, self._hidden)
+        if offered.commands != self._offered:
+            self._offered = offered.commands
+            self._events.update(offered)
+
+    def _send(self, message: JsonObject) -> None:
+        self._child.send(json.dumps(message, separators=(",", ":")).encode())
+
+    def _settled(self) -> TurnEnd:
+        outcome = self._conversation.outcome
+        if outcome is None:
+            raise self._end()
+        if not isinstance(outcome, Failure):
+            return outcome
+        if outcome.kind == "login":
+            raise LoginNeeded(f"{outcome.text} ({LOGIN_HINT})")
+        if outcome.kind == "not_found":
+            raise SessionNotFound(self._id)
+        raise BackendFault(outcome.text)
+
+    def _end(self) -> BridgeError:
+        """What a prompt raises that found, or lost, no process."""
+        kind = failure_kind(self._child.stderr_tail[-_LAST_WORDS:])
+        if kind == "not_found" and self._resumed:
+            return SessionNotFound(self._id)
+        message = self._gone.message if self._gone is not None else "Claude Code is gone"
+        return LoginNeeded(f"{message} ({LOGIN_HINT})") if kind == "login" else BackendGone(message)
+
+    def _set_gone(self, reason: str) -> None:
+        if self._gone is not None:
+            return
+        self._gone = BackendGone(reason)
+        for update in self._conversation.fail_open_calls():
+            self._events.update(update)
+        self._control.close(reason)
+        self._gone_event.set()
+        if self._turn is not None:
+            self._turn.go.set()
+            self._turn.ended.set()
+
+
+# Each function takes the one class it stands under; no type can say that of a table.
+_HANDLERS: dict[type, Callable[[ClaudeSession, Any], None]] = {
+    ControlResponse: ClaudeSession._on_answer,  # pyright: ignore[reportPrivateUsage]
+    ControlRequest: ClaudeSession._on_request,  # pyright: ignore[reportPrivateUsage]
+    ControlCancel: ClaudeSession._on_withdrawal,  # pyright: ignore[reportPrivateUsage]
+    TitleChanged: ClaudeSession._on_title,  # pyright: ignore[reportPrivateUsage]
+    Init: ClaudeSession._on_init,  # pyright: ignore[reportPrivateUsage]
+}

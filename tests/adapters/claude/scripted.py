@@ -1,0 +1,116 @@
+"""A host and a client for the backend that do as the test says, and remember."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+
+from acp_manifold.adapters.claude import ClaudeBackend
+from acp_manifold.bridge.backend import BackendSession, SessionSpec, StoreOrigin
+from acp_manifold.bridge.watch import Watcher
+from acp_manifold.translators.updates import Commands, MessageChunk, Prompt, Question, Text, Update
+
+
+class Listener:
+    """`SessionEvents` of a test."""
+
+    def __init__(self) -> None:
+        self.updates: list[Update] = []
+        self.questions: list[Question] = []
+        self.choice: str | None = "allow"
+        """What questions are answered with; None leaves them open until they are withdrawn."""
+        self.withdrawn = 0
+        self._changed = anyio.Event()
+
+    def update(self, update: Update) -> None:
+        self.updates.append(update)
+        self._wake()
+
+    async def ask(self, question: Question) -> str | None:
+        self.questions.append(question)
+        self._wake()
+        if self.choice is not None:
+            return self.choice
+        try:
+            await anyio.sleep_forever()
+            return None
+        finally:
+            self.withdrawn += 1
+            self._wake()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until something told here makes the condition true."""
+        while not condition():
+            await self._changed.wait()
+
+    @property
+    def said(self) -> str:
+        """All the agent said."""
+        chunks = [update for update in self.updates if isinstance(update, MessageChunk) and update.role == "agent"]
+        return "".join(chunk.content.text for chunk in chunks if isinstance(chunk.content, Text))
+
+    @property
+    def conversation(self) -> list[Update]:
+        """The updates, without the lists of commands."""
+        return [update for update in self.updates if not isinstance(update, Commands)]
+
+    def _wake(self) -> None:
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
+
+
+class ScriptedHost:
+    """`Host` of a test: real watching, remembered titles."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, StoreOrigin]] = []
+        self.watcher = Watcher()
+        self._changed = anyio.Event()
+
+    def title_heard(self, backend: str, session_id: str, title: str, origin: StoreOrigin) -> None:
+        self.heard.append((title, origin))
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
+
+    def watch(self, path: Path, changed: Callable[[], None]) -> Callable[[], None]:
+        return self.watcher.watch(path, changed)
+
+    async def until_heard(self, title: str, origin: StoreOrigin) -> None:
+        """Wait until this title was heard."""
+        while (title, origin) not in self.heard:
+            await self._changed.wait()
+
+
+@asynccontextmanager
+async def hub(backend: ClaudeBackend) -> AsyncGenerator[ScriptedHost]:
+    """A running backend."""
+    host = ScriptedHost()
+    failure: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(host.watcher.run)
+        try:
+            async with backend.running(host):
+                yield host
+        except Exception as exc:
+            # Carried past the task group, which would wrap it.
+            failure = exc
+        tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+@asynccontextmanager
+async def opened(
+    backend: ClaudeBackend, cwd: Path, listener: Listener | None = None, *, resume: str | None = None
+) -> AsyncGenerator[BackendSession]:
+    """A session of a backend of its own hub."""
+    async with hub(backend), backend.session(SessionSpec(str(cwd)), listener or Listener(), resume=resume) as session:
+        yield session
+
+
+def saying(words: str) -> Prompt:
+    """A prompt of one text."""
+    return (Text(words),)

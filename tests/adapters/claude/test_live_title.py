@@ -1,0 +1,126 @@
+"""Titles of sessions whose process is ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from acp_manifold.adapters.claude import ClaudeBackend, live_title
+from acp_manifold.bridge.backend import SessionSpec
+from acp_manifold.bridge.errors import BackendFault
+from tests.adapters.claude.scripted import Listener, hub, opened, saying
+from tests.fakes.fake_claude import FakeClaude, append, end, gate, record, say, wait
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.case("T01")
+async def test_a_rename_in_mid_turn_is_on_disk_when_it_is_answered(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, listener: Listener
+) -> None:
+    fake.plays([wait("user"), say("working"), gate("go"), end()])
+    with anyio.fail_after(5):
+        async with opened(backend, work, listener) as session, anyio.create_task_group() as tasks:
+            tasks.start_soon(session.prompt, saying("hello"))
+            await listener.until(lambda: listener.said == "working")
+            assert await session.rename("Payments rework") == "Payments rework"
+            assert fake.titles(session.id) == ["Payments rework"]
+            fake.open("go")
+    row = await backend.find(session.id)
+    assert row is not None and (row.title, row.title_origin) == ("Payments rework", "user")
+
+
+@pytest.mark.case("W02")
+async def test_a_title_before_the_first_prompt_is_kept_and_written_with_it(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
+) -> None:
+    fake.plays([wait("user"), say("hi"), record({"type": "ai-title", "aiTitle": "Gen", "sessionId": "$S"}), end()])
+    with anyio.fail_after(5):
+        async with opened(backend, work) as session:
+            assert await session.rename("Early") == "Early"
+            assert await session.rename("Earlier") == "Earlier"
+            assert await backend.find(session.id) is None
+            await session.prompt(saying("x"))
+            assert fake.titles(session.id) == ["Earlier"]
+            row = await backend.find(session.id)
+    assert row is not None and row.title == "Earlier"
+
+
+@pytest.mark.case("R01")
+async def test_the_title_of_the_spec_goes_ahead_of_the_first_message(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
+) -> None:
+    with anyio.fail_after(5):
+        async with hub(backend) as host:
+            async with backend.session(SessionSpec(str(work), title="Incident 42"), Listener()) as session:
+                await session.prompt(saying("x"))
+            assert host.heard == [("Incident 42", "user")]
+    kinds = [line["request"]["subtype"] if "request" in line else line["type"] for line in fake.received(session.id)]
+    assert kinds == ["initialize", "rename_session", "user"]
+    assert fake.users() == ["x"]
+
+
+async def test_what_the_cli_made_of_a_title_is_given_back(fake: FakeClaude, backend: ClaudeBackend, work: Path) -> None:
+    fake.plays([wait("user"), end()], rename_as="As stored")
+    with anyio.fail_after(5):
+        async with opened(backend, work) as session:
+            await session.prompt(saying("x"))
+            assert await session.rename("As sent") == "As stored"
+
+
+async def test_a_refused_rename_says_why(fake: FakeClaude, backend: ClaudeBackend, work: Path) -> None:
+    fake.plays([wait("user"), end()], rename_error="title must be non-empty")
+    with anyio.fail_after(5):
+        async with opened(backend, work) as session:
+            await session.prompt(saying("x"))
+            with pytest.raises(BackendFault, match="title must be non-empty"):
+                await session.rename("x")
+
+
+async def test_a_title_that_is_never_stored_is_no_success(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_title, "READ_BACK_LIMIT", 0.2)
+    fake.plays([wait("user"), end()], no_transcript=True)
+    with anyio.fail_after(5):
+        async with opened(backend, work) as session:
+            await session.prompt(saying("x"))
+            with pytest.raises(BackendFault, match="has not stored it"):
+                await session.rename("x")
+
+
+async def test_a_generated_title_is_given_back_and_a_refusal_is_none(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
+) -> None:
+    fake.plays([wait("user"), end()], title="Short name")
+    with anyio.fail_after(5):
+        async with opened(backend, work) as session:
+            await session.prompt(saying("x"))
+            assert await session.generate_title("Please do this") == "Short name"
+            await session.keep_generated("Short name")
+            row = await backend.find(session.id)
+    assert row is not None and (row.title, row.title_origin) == ("Short name", "generated")
+    (request,) = fake.requests("generate_session_title")
+    assert request["persist"] is True and request["description"] == "Please do this"
+
+
+@pytest.mark.case("T09")
+@pytest.mark.case("W01")
+async def test_titles_appended_by_others_are_heard_once_they_are_whole(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
+) -> None:
+    line = '{"type":"ai-title","aiTitle":"数を数える","sessionId":"x"}\n'.encode()
+    steps = [append(line[:20]), append(line[20:30]), gate("rest"), append(line[30:])]
+    named = record({"type": "custom-title", "customTitle": "Two", "sessionId": "$S"})
+    fake.plays([wait("user"), end(), *steps, gate("named"), append(b'{"type":"ai-title","aiTi}\n'), named])
+    with anyio.fail_after(5):
+        async with hub(backend) as host, backend.session(SessionSpec(str(work)), Listener()) as session:
+            with backend.follow(session.id, str(work)):
+                await session.prompt(saying("x"))
+                fake.open("rest")
+                await host.until_heard("数を数える", "generated")
+                fake.open("named")
+                await host.until_heard("Two", "user")
+            assert host.heard == [("数を数える", "generated"), ("Two", "user")]

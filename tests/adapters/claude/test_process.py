@@ -1,0 +1,206 @@
+"""The CLI's process: its program, its environment, its deaths."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import anyio
+import pytest
+
+from acp_manifold.adapters.claude import ClaudeBackend
+from acp_manifold.adapters.claude import session as session_module
+from acp_manifold.bridge.backend import HttpServer, SessionSpec, StdioServer
+from acp_manifold.bridge.errors import BackendGone, SessionNotFound
+from acp_manifold.translators.updates import ToolCallUpdate
+from tests.adapters.claude.scripted import Listener, hub, opened, saying
+from tests.fakes.fake_claude import FakeClaude, call, die, end, leave, say, spawn, stderr, wait
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.case("K01")
+async def test_a_cli_that_dies_in_mid_turn_fails_the_prompt_with_its_last_words(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, listener: Listener
+) -> None:
+    fake.plays([wait("user"), call("t1", "Bash", {"command": "x"}), stderr("fatal: marker-42\n"), die()])
+    with anyio.fail_after(5):
+        async with opened(backend, work, listener) as session:
+            with pytest.raises(BackendGone, match=r"killed by SIGKILL(.|\n)*marker-42"):
+                await session.prompt(saying("x"))
+            assert "SIGKILL" in (await session.gone()).message
+            with pytest.raises(BackendGone, match="SIGKILL"):
+                await session.prompt(saying("again"))
+            with pytest.raises(BackendGone, match="SIGKILL"):
+                await session.rename("Title")
+    assert listener.updates[-1] == ToolCallUpdate("t1", status="failed")
+
+
+@pytest.mark.case("K04")
+async def test_a_chatty_stderr_does_not_stop_the_turn_and_its_end_is_told(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
+) -> None:
+    flood = [stderr("y" * 1023 + "\n", times=3072), stderr("z" * (2 * 1024 * 1024)), stderr("\n")]
+    fake.plays([wait("user"), *flood, end("ok"), wait("user"), stderr("fatal: marker-42\n"), leave(3)])
+    with anyio.fail_after(20):
+        async with opened(backend, work) as session:
+            assert (await session.prompt(saying("x"))).stop_reason == "end_turn"
+            with pytest.raises(BackendGone, match="status 3") as caught:
+                await session.prompt(saying("y"))
+    assert "marker-42" in caught.value.message and len(caught.value.message) < 10_000
+
+
+@pytest.mark.case("K02")
+async def test_closing_a_session_ends_all_its_processes_and_no_others(
+    fake: FakeClaude, backend: ClaudeBackend, tmp_path: Path
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    fake.plays([wait("user"), spawn(stubborn=True), end()], cwd=here)
+    fake.plays([wait("user"), spawn(), end()], cwd=there)
+    with anyio.fail_after(20):
+        async with hub(backend):
+            async with backend.session(SessionSpec(str(there)), Listener()) as other:
+                await other.prompt(saying("x"))
+                kept = [entry["pid"] for entry in fake.starts()] + fake.children()
+                async with backend.session(SessionSpec(str(here)), Listener()) as session:
+                    await session.prompt(saying("x"))
+                    mine = [pid for pid in [fake.starts()[-1]["pid"], *fake.children()] if pid not in kept]
+                    assert len(mine) == 3 and all(map(alive, mine))
+                assert not any(map(alive, mine))
+                assert len(kept) == 3 and all(map(alive, kept))
+            assert not any(map(alive, kept))
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that only waits to be reaped does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{pid}/stat")
+    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.case("A04")
+async def test_a_cli_that_exits_at_start_fails_the_first_prompt_with_the_cause(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
+) -> None:
+    fake.plays([stderr("SyntaxError: marker\n"), leave(1)], mute=True)
+    with anyio.fail_after(5):
+        async with opened(backend, work) as session:
+            with pytest.raises(BackendGone, match=r"status 1(.|\n)*SyntaxError: marker"):
+                await session.prompt(saying("x"))
+
+
+@pytest.mark.case("A04")
+async def test_a_cli_that_never_shakes_hands_is_given_up(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "HANDSHAKE_LIMIT", 1.0)
+    fake.plays([wait("user")], mute=True)
+    with anyio.fail_after(5):
+        async with opened(backend, work) as session:
+            with pytest.raises(BackendGone, match=r"no answer to initialize within 1 s"):
+                await session.prompt(saying("x"))
+    assert not alive(fake.starts()[0]["pid"])
+
+
+@pytest.mark.case("A04")
+async def test_a_missing_program_is_named(fake: FakeClaude, work: Path) -> None:
+    backend = ClaudeBackend({**fake.env, "CLAUDE_CODE_EXECUTABLE": "/no/such/claude"})
+    with anyio.fail_after(5), pytest.raises(BackendGone, match="CLAUDE_CODE_EXECUTABLE names /no/such/claude"):
+        async with opened(backend, work):
+            pytest.fail("a session was opened")
+
+
+@pytest.mark.case("L01")
+async def test_resuming_an_unknown_session_starts_nothing(fake: FakeClaude, backend: ClaudeBackend, work: Path) -> None:
+    for session_id in ("5f1f3c9e-0000-4000-8000-000000000000", "../../victim", "no-such", ""):
+        with anyio.fail_after(5), pytest.raises(SessionNotFound):
+            async with opened(backend, work, resume=session_id):
+                pytest.fail("a session was opened")
+    assert fake.starts() == []
+
+
+@pytest.mark.case("L01")
+async def test_a_cli_that_knows_no_such_conversation_is_a_session_not_found(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
+) -> None:
+    refusal = [stderr("No conversation found with session ID: x\n"), leave(1)]
+    fake.plays([wait("user"), say("hi"), end()])
+    with anyio.fail_after(10):
+        async with opened(backend, work) as first:
+            await first.prompt(saying("x"))
+        fake.plays([], refusal, mute=True)
+        async with opened(backend, work, resume=first.id) as session:
+            with pytest.raises(SessionNotFound, match=first.id):
+                await session.prompt(saying("x"))
+
+
+@pytest.mark.case("A01")
+async def test_the_markers_of_an_enclosing_session_stay_out(fake: FakeClaude, work: Path) -> None:
+    markers = {
+        "CLAUDECODE": "1",
+        "CLAUDE_CODE_ENTRYPOINT": "cli",
+        "CLAUDE_CODE_SESSION_ACCESS_TOKEN": "stale",
+        "CLAUDE_CODE_SSE_PORT": "1",
+    }
+    backend = ClaudeBackend({**fake.env, **markers, "OTHER": "kept"})
+    with anyio.fail_after(5):
+        async with opened(backend, work) as session:
+            assert (await session.prompt(saying("x"))).stop_reason == "end_turn"
+    env = fake.starts()[0]["env"]
+    assert not markers.keys() & env.keys()
+    assert env["OTHER"] == "kept" and env["HOME"] and env["PATH"]
+    assert env["CLAUDE_CONFIG_DIR"] == str(fake.config)
+    assert env["CLAUDE_CODE_SDK_READS_SESSION_STATE"] == "1" and env["DISABLE_AUTOUPDATER"] == "1"
+
+
+@pytest.mark.case("A01")
+async def test_a_blank_config_directory_is_the_usual_one(fake: FakeClaude, work: Path) -> None:
+    backend = ClaudeBackend({**fake.env, "CLAUDE_CONFIG_DIR": ""})
+    with anyio.fail_after(5):
+        async with opened(backend, work) as session:
+            await session.prompt(saying("x"))
+            assert await backend.find(session.id) is not None
+    assert "CLAUDE_CONFIG_DIR" not in fake.starts()[0]["env"]
+    assert files_in(Path(fake.env["HOME"]) / ".claude" / "projects") == [f"{session.id}.jsonl"]
+    assert files_in(work) == []
+
+
+def files_in(folder: Path) -> list[str]:
+    return [path.name for path in folder.rglob("*") if path.is_file()]
+
+
+async def test_mcp_servers_are_in_a_private_file_that_ends_with_the_session(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
+) -> None:
+    servers = (StdioServer("one", "prog", ("-x",), {"TOKEN": "CCC"}), HttpServer("two", "http://h", {"Auth": "DDD"}))
+    spec = SessionSpec(str(work), servers, additional_directories=("/extra",))
+    with anyio.fail_after(5):
+        async with hub(backend), backend.session(spec, Listener()) as session:
+            await session.prompt(saying("x"))
+            argv = fake.starts()[0]["argv"]
+            path = Path(next(word for word in argv if word.startswith("--mcp-config=")).partition("=")[2])
+            assert modes(path) == (0o600, 0o700)
+            assert read(path)["mcpServers"] == {
+                "one": {"type": "stdio", "command": "prog", "args": ["-x"], "env": {"TOKEN": "CCC"}},
+                "two": {"type": "http", "url": "http://h", "headers": {"Auth": "DDD"}},
+            }
+            assert "--add-dir=/extra" in argv
+            assert "CCC" not in str(argv) and "DDD" not in str(argv)
+    assert modes(path) == (None, None)
+
+
+def read(path: Path) -> dict[str, object]:
+    content: dict[str, object] = json.loads(path.read_bytes())
+    return content
+
+
+def modes(path: Path) -> tuple[int | None, int | None]:
+    """The permissions of a file and its folder; None for what is not there."""
+    file, folder = ((p.stat().st_mode & 0o777 if p.exists() else None) for p in (path, path.parent))
+    return file, folder

@@ -1,0 +1,266 @@
+"""The store at rest: rows, titles, deletion, replay, renaming."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TypeAlias
+
+import anyio
+import pytest
+
+from acp_manifold.adapters.claude import ClaudeBackend
+from acp_manifold.adapters.claude.store import Store
+from acp_manifold.bridge.backend import ListQuery, SessionRow
+from acp_manifold.bridge.errors import SessionNotFound
+from acp_manifold.translators.updates import MessageChunk, Text, Update
+
+pytestmark = pytest.mark.anyio
+
+Record: TypeAlias = dict[str, object]
+
+A = "aaaaaaaa-0000-4000-8000-000000000000"
+B = "bbbbbbbb-0000-4000-8000-000000000000"
+C = "cccccccc-0000-4000-8000-000000000000"
+
+
+def said(words: str, hour: int = 10, cwd: str = "/w", **more: object) -> Record:
+    return {
+        "type": "user",
+        "uuid": f"{words}-{hour}",
+        "cwd": cwd,
+        "timestamp": f"2026-01-01T{hour}:00:00.000Z",
+        "message": {"role": "user", "content": words},
+        **more,
+    }
+
+
+def custom(title: str, session_id: str = A) -> Record:
+    return {"type": "custom-title", "customTitle": title, "sessionId": session_id}
+
+
+def filler(size: int) -> list[Record]:
+    return [{"type": "attachment", "attachment": {"text": "x" * 900}} for _ in range(size // 1000)]
+
+
+class Disk:
+    """A config directory with transcripts of a test's making."""
+
+    def __init__(self, folder: Path) -> None:
+        self.config = folder / "config"
+        self.backend = ClaudeBackend({"CLAUDE_CONFIG_DIR": str(self.config), "HOME": str(folder)})
+
+    def put(self, session_id: str, *records: Record | bytes, project: str = "-w") -> Path:
+        path = self.config / "projects" / project / f"{session_id}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = [entry if isinstance(entry, bytes) else json.dumps(entry).encode() + b"\n" for entry in records]
+        path.write_bytes(b"".join(lines))
+        return path
+
+    async def rows(self, limit: int = 50, cwd: str | None = None) -> list[SessionRow]:
+        return await self.backend.list(ListQuery(limit, cwd))
+
+    async def title(self) -> tuple[str | None, str | None]:
+        """Title and origin of the only row."""
+        (row,) = await self.rows()
+        assert await self.backend.find(row.id) == row
+        return row.title, row.title_origin
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Disk:
+    return Disk(tmp_path)
+
+
+async def test_a_store_that_is_not_there_is_empty(disk: Disk) -> None:
+    assert await disk.rows() == []
+    assert await disk.backend.find(A) is None
+
+
+@pytest.mark.case("L02")
+async def test_rows_come_by_the_time_of_their_last_message(disk: Disk) -> None:
+    paths = [
+        disk.put(A, said("p", 10), {"type": "ai-title", "aiTitle": "x", "sessionId": A}),
+        disk.put(B, said("q", 11), said("<command-name>/usage</command-name>", 13)),
+        disk.put(C, said("r", 12)),
+    ]
+    for age, path in enumerate(paths):
+        os.utime(path, (2_000_000_000 - age, 2_000_000_000 - age))
+    rows = await disk.rows()
+    assert [(row.id, row.updated_at) for row in rows] == [
+        (C, "2026-01-01T12:00:00.000Z"),
+        (B, "2026-01-01T11:00:00.000Z"),
+        (A, "2026-01-01T10:00:00.000Z"),
+    ]
+
+
+async def test_a_page_goes_on_where_the_last_one_ended(disk: Disk) -> None:
+    for hour, session_id in enumerate((A, B, C)):
+        disk.put(session_id, said("x", 10 + hour))
+    first = await disk.rows(limit=2)
+    assert [row.id for row in first] == [C, B]
+    rest = await disk.backend.list(ListQuery(2, before=(first[-1].updated_at, first[-1].id)))
+    assert [row.id for row in rest] == [A]
+
+
+@pytest.mark.case("L03")
+async def test_a_directory_is_found_by_its_real_path_whatever_the_folder_is_called(disk: Disk, tmp_path: Path) -> None:
+    real, link = tmp_path / "a.b c_d" / "проект", tmp_path / "link"
+    real.mkdir(parents=True)
+    link.symlink_to(real)
+    disk.put(A, said("x", cwd=str(real)), project="-whatever")
+    disk.put(B, said("x", cwd="/gone"))
+    for cwd in (str(real), str(link)):
+        assert [row.id for row in await disk.rows(cwd=cwd)] == [A]
+    assert len(await disk.rows()) == 2
+
+
+@pytest.mark.case("T04")
+async def test_a_title_in_the_middle_of_a_big_transcript_is_found(disk: Disk) -> None:
+    generated: Record = {"type": "ai-title", "aiTitle": "Other", "sessionId": A}
+    disk.put(A, said("hi"), *filler(300_000), custom("Feature branch"), *filler(300_000), said("bye", 11), generated)
+    assert await disk.title() == ("Feature branch", "user")
+
+
+async def test_the_last_of_several_titles_counts(disk: Disk) -> None:
+    disk.put(A, said("hi"), custom("One"), *filler(300_000), custom("Two"), *filler(300_000), said("bye", 11))
+    assert await disk.title() == ("Two", "user")
+
+
+async def test_the_last_message_is_found_behind_long_records(disk: Disk) -> None:
+    disk.put(A, said("hi"), *filler(200_000), said("bye", 11), *filler(400_000))
+    (row,) = await disk.rows()
+    assert row.updated_at == "2026-01-01T11:00:00.000Z"
+
+
+async def test_a_changed_file_is_read_anew(disk: Disk) -> None:
+    path = disk.put(A, said("hi"))
+    assert await disk.title() == ("hi", None)
+    with path.open("ab") as file:
+        file.write(json.dumps(custom("New")).encode() + b"\n")
+    assert await disk.title() == ("New", "user")
+
+
+async def test_of_two_copies_the_newest_is_the_session(disk: Disk) -> None:
+    old = disk.put(A, said("old"), project="-old")
+    os.utime(old, (1, 1))
+    disk.put(A, said("new"), project="-new")
+    assert await disk.title() == ("new", None)
+
+
+@pytest.mark.case("L05")
+async def test_only_conversations_of_a_person_are_listed(disk: Disk) -> None:
+    disk.put(A, said("real"))
+    disk.put(B, {"type": "mode"}, said("worker", isSidechain=True))
+    disk.put(C, custom("only a title"))
+    folder = disk.put("agent-0001", said("x")).parent
+    (folder / "notes.txt").write_text("x")
+    (folder / "dddddddd-0000-4000-8000-000000000000.jsonl").touch()
+    assert [row.id for row in await disk.rows()] == [A]
+
+
+@pytest.mark.case("L09")
+async def test_damage_costs_no_more_than_itself(disk: Disk, tmp_path: Path) -> None:
+    ids = [f"{n}0000000-0000-4000-8000-000000000000" for n in range(5)]
+    whole = json.dumps(said("whole")).encode()
+    disk.put(ids[0], said("whole"))
+    disk.put(ids[1], b'{"type":"us\n', said("whole"))
+    disk.put(ids[2], said("whole"), b"\0" * 4096 + b"\n", custom("T"))
+    disk.put(ids[3], whole + json.dumps(custom("T")).encode() + b"\n")
+    path = disk.put(ids[4], said("whole"), whole[:40])
+    (path.parent / f"{A}.jsonl").symlink_to(tmp_path / "nowhere")
+    rows = {row.id: row for row in await disk.rows()}
+    assert [rows[session_id].title for session_id in ids] == ["whole", "whole", "T", "T", "whole"]
+    for session_id in ids:
+        told: list[Update] = []
+        await disk.backend.replay(session_id, told.append)
+        assert told[0] == MessageChunk("user", Text("whole"), "whole-10")
+
+
+async def test_a_replay_lets_others_run(disk: Disk) -> None:
+    disk.put(A, *[said(f"{'x' * 1000}{n}") for n in range(3000)])
+    gaps = 0
+    told: list[Update] = []
+    async with anyio.create_task_group() as tasks:
+
+        async def others() -> None:
+            nonlocal gaps
+            while True:
+                await anyio.lowlevel.checkpoint()
+                gaps += 1
+
+        tasks.start_soon(others)
+        await disk.backend.replay(A, told.append)
+        tasks.cancel_scope.cancel()
+    assert len(told) == 3000 and gaps > 10
+
+
+@pytest.mark.case("L10")
+async def test_delete_removes_one_session_and_only_that(disk: Disk, tmp_path: Path) -> None:
+    path, other = disk.put(A, said("x")), disk.put(B, said("x"))
+    copy = disk.put(A, said("x"), project="-copy")
+    sidecar = path.with_suffix("")
+    sidecar.mkdir()
+    (sidecar / "custom-title.json").touch()
+    before = other.read_bytes()
+    await disk.backend.delete(A)
+    await disk.backend.delete(A)
+    assert remaining(path, sidecar, copy) == []
+    assert [row.id for row in await disk.rows()] == [B]
+    assert remaining(other) == [other] and other.read_bytes() == before
+
+
+def remaining(*paths: Path) -> list[Path]:
+    return [path for path in paths if path.exists()]
+
+
+@pytest.mark.case("L10")
+@pytest.mark.parametrize("evil", ["../../victim", "{victim}", "a/../../victim", "..%2fvictim", "", "x" * 10_000, "*"])
+async def test_an_id_is_never_a_path(disk: Disk, tmp_path: Path, evil: str) -> None:
+    disk.put(A, said("x"))
+    victim = tmp_path / "victim.jsonl"
+    victim.write_text(json.dumps(said("secret")) + "\n")
+    evil = evil.format(victim=victim.with_suffix(""))
+    assert await disk.backend.find(evil) is None
+    await disk.backend.delete(evil)
+    for asked in (disk.backend.rename(evil, "x"), disk.backend.replay(evil, lambda update: None)):
+        with pytest.raises(SessionNotFound):
+            await asked
+    assert json.loads(victim.read_text())["uuid"] == "secret-10" and len(await disk.rows()) == 1
+
+
+async def test_renaming_at_rest_is_read_back(disk: Disk) -> None:
+    disk.put(A, said("x"), custom("Old"))
+    assert await disk.backend.rename(A, "  New name ") == "New name"
+    assert await disk.title() == ("New name", "user")
+    with pytest.raises(SessionNotFound):
+        await disk.backend.rename(B, "x")
+
+
+async def test_renaming_writes_what_the_sdk_writes(disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sdk = pytest.importorskip("claude_agent_sdk")
+    ours = disk.put(A, said("x"))
+    theirs = tmp_path / "theirs" / "projects" / "-w" / f"{A}.jsonl"
+    theirs.parent.mkdir(parents=True)
+    shutil.copy(ours, theirs)
+    for title in ("Plain", 'Quotes " and \\', "数を数える 👩‍👩‍👧", "x" * 300):
+        await disk.backend.rename(A, title)
+        monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "theirs"))
+        sdk.rename_session(A, title)
+    assert ours.read_bytes() == theirs.read_bytes()
+
+
+async def test_a_rename_behind_a_cut_off_line_stands_on_its_own(disk: Disk) -> None:
+    path = disk.put(A, said("x"), b'{"type":"assis')
+    await disk.backend.rename(A, "Mine")
+    assert path.read_bytes().split(b"\n")[-2].startswith(b'{"type":"custom-title"')
+    assert await disk.title() == ("Mine", "user")
+
+
+def test_project_folders_are_named_as_the_cli_names_them(tmp_path: Path) -> None:
+    sessions = pytest.importorskip("claude_agent_sdk._internal.sessions")
+    for cwd in ("/w/a.b c_d/проект", "/x" * 150, "/" + "длинный" * 40, "/"):
+        expected = tmp_path / "projects" / sessions._sanitize_path(cwd) / f"{A}.jsonl"
+        assert Store(tmp_path).expected_path(A, cwd) == expected

@@ -1,0 +1,164 @@
+"""Transcripts as histories, titles and list rows."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from acp_manifold.translators.claude.listing import Facts
+from acp_manifold.translators.claude.records import Title, decode_line, title_of, typed
+from acp_manifold.translators.claude.transcript import History
+from acp_manifold.translators.narrow import JsonObject, obj
+from tests.translators.claude.recorded import entries, tell
+
+
+def told(records: list[JsonObject]) -> list[str]:
+    history = History()
+    updates = [update for record in records for update in history.feed(record)]
+    return [tell(update) for update in updates + history.finish()]
+
+
+def user(said: object, uuid: str, **more: object) -> JsonObject:
+    return {"type": "user", "uuid": uuid, "cwd": "/w", "message": {"role": "user", "content": said}, **more}
+
+
+def agent(block: JsonObject, uuid: str, message_id: str = "m1") -> JsonObject:
+    message: JsonObject = {"id": message_id, "model": "x", "content": [block]}
+    return {"type": "assistant", "uuid": uuid, "cwd": "/w", "message": message}
+
+
+def words(said: str) -> JsonObject:
+    return {"type": "text", "text": said}
+
+
+@pytest.mark.case("L06")
+def test_a_history_holds_only_what_was_said_each_once() -> None:
+    three = agent(words("three"), "u7", "m2")
+    done: JsonObject = {"type": "tool_result", "tool_use_id": "T1", "content": "file text"}
+    records = [
+        user([words("one<system-reminder>r</system-reminder>")], "u1"),
+        agent(words("two"), "u2"),
+        agent({"type": "tool_use", "id": "T1", "name": "Read", "input": {"file_path": "/w/a"}}, "u3"),
+        user([done], "u4"),
+        user("<task-notification>x</task-notification>", "u5"),
+        user("<local-command-stdout>x</local-command-stdout>", "u6"),
+        user([words("summary")], "u8", isCompactSummary=True),
+        user("meta", "u9", isMeta=True),
+        user("[Request interrupted by user]", "u10"),
+        {**agent(words("aside"), "u11"), "isSidechain": True},
+        three,
+        three,
+    ]
+    assert told(records) == [
+        "user: one",
+        "agent: two",
+        "call Read [read] Read a in_progress",
+        "update completed <```\nfile text\n```>",
+        "agent: three",
+    ]
+
+
+def test_a_call_that_was_never_answered_has_failed() -> None:
+    call = agent({"type": "tool_use", "id": "T1", "name": "Bash", "input": {"command": "ls"}}, "u1")
+    assert told([call])[-1] == "update failed"
+
+
+def test_the_real_transcript_of_a_command_tells_the_same_as_its_stream() -> None:
+    records = [obj(entry, "line") for entry in entries("transcript-permission-allow")]
+    assert told(records) == [
+        "user: SAY[2] RUN[touch made.txt && echo one && echo two >&2];;SAY[2]",
+        "agent: word0 word1 ",
+        "call Bash [execute] touch made.txt && echo one && echo two >&2 in_progress",
+        "output one\ntwo",
+        "update completed",
+        "agent: word0 word1 ",
+    ]
+
+
+def test_the_real_transcript_of_edits_shows_whole_files() -> None:
+    records = [obj(entry, "line") for entry in entries("transcript-edits")]
+    assert "update completed /project/a.py: 'one\\ntwo\\nthree\\n' -> 'one\\n2\\nthree\\n'" in told(records)
+
+
+def test_the_notice_of_a_background_task_is_no_word_of_the_user() -> None:
+    records = [obj(entry, "line") for entry in entries("transcript-background-task")]
+    said = [line for line in told(records) if line.startswith("user: ")]
+    assert said == ["user: RUNBG[sleep 0.5; touch fin];;SAY[2]", "user: SAY[2]"]
+
+
+def facts(*records: JsonObject) -> Facts:
+    gathered = Facts()
+    for record in records:
+        gathered.add(record)
+    return gathered
+
+
+@pytest.mark.case("T05")
+def test_an_unnamed_session_is_called_by_what_was_typed_first() -> None:
+    gathered = facts(
+        user("<command-name>/mcp</command-name>", "u1"),
+        user("Caveat", "u2", isMeta=True),
+        user("<system-reminder>x</system-reminder>", "u3"),
+        user("[Request interrupted by user]", "u4"),
+        user("Audit the parser", "u5"),
+    )
+    assert gathered.first_typed == "Audit the parser"
+    assert gathered.title is None and gathered.is_session
+
+
+@pytest.mark.case("T04")
+def test_a_custom_title_beats_a_generated_one_that_comes_later() -> None:
+    gathered = facts(
+        {"type": "custom-title", "customTitle": "Mine", "sessionId": "s"},
+        {"type": "ai-title", "aiTitle": "Theirs", "sessionId": "s"},
+    )
+    assert gathered.title == Title("Mine", "user")
+
+
+def test_a_title_inside_another_record_is_none() -> None:
+    spoof = agent({"type": "tool_use", "id": "t", "name": "Read", "input": {"customTitle": "SPOOFED"}}, "u")
+    assert title_of(spoof) is None
+    assert facts(spoof).title is None
+
+
+@pytest.mark.case("L02")
+def test_the_time_is_that_of_the_last_message() -> None:
+    gathered = facts(
+        user("hi", "u1", timestamp="2026-01-01T10:00:00.000Z"),
+        {"type": "system", "subtype": "local_command", "timestamp": "2026-01-01T13:00:00.000Z"},
+        user("<command-name>/usage</command-name>", "u2", timestamp="2026-01-01T13:00:00.000Z"),
+        {"type": "ai-title", "aiTitle": "x"},
+    )
+    assert gathered.updated_at == "2026-01-01T10:00:00.000Z"
+
+
+@pytest.mark.case("L05")
+def test_a_worker_and_an_empty_file_are_no_sessions() -> None:
+    assert not facts({"type": "mode"}, user("x", "u", isSidechain=True)).is_session
+    assert not facts(user("x", "u", teamName="crew")).is_session
+    assert not facts({"type": "custom-title", "customTitle": "x"}).is_session
+    assert not facts().is_session
+
+
+@pytest.mark.case("L09")
+def test_what_can_be_read_of_a_damaged_line_is_read() -> None:
+    assert decode_line(b'{"a":1}{"b":2}') == ([{"a": 1}, {"b": 2}], True)
+    assert decode_line(b'{"a":1}{"b":') == ([{"a": 1}], False)
+    assert decode_line(b'{"a":"cu}{"b":2}') == ([{"b": 2}], False)
+    assert decode_line(b"\0" * 4096) == ([], False)
+    assert decode_line(b"[1]") == ([], False)
+    assert decode_line(b'{"a":"\xff"}')[0] != []
+
+
+@pytest.mark.case("F02")
+def test_exotic_line_separators_stay_in_their_record() -> None:
+    said = "a\u2028b\u2029c\x85d\x0be\x0cf"
+    line = json.dumps(user(said, "u1"), ensure_ascii=False).encode()
+    assert told(decode_line(line)[0]) == [f"user: {said}"]
+
+
+def test_only_injected_parts_of_a_text_go() -> None:
+    assert typed("Why is <b>this</b> here?\n<system-reminder>\nx\n</system-reminder>") == "Why is <b>this</b> here?"
+    assert typed("<ide_selection>x</ide_selection>Fix it") == "Fix it"
+    assert typed("I typed <system-reminder> myself") == "I typed <system-reminder> myself"

@@ -1,0 +1,263 @@
+"""One dataclass per kind of stream-json line that Claude Code writes, and the parser that makes them.
+
+`parse` takes a decoded line and picks a function by its `type` (and `subtype`). A kind without a
+function becomes `Unknown`; a kind that is known and has nothing to tell a client becomes `Notice`.
+Shapes as seen from Claude Code 2.1.332.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_objects, as_str, flag, obj, text
+from acp_manifold.translators.updates import Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """A piece of a message while the model writes it: an event of the Messages API, as it is."""
+
+    event: JsonObject
+    parent: str | None
+    """The tool call of the sub-agent that speaks; None for the main agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assistant:
+    """Finished blocks of a message; one message comes in several of these, a block or more each."""
+
+    message_id: str
+    blocks: list[JsonObject]
+    usage: JsonObject
+    model: str
+    parent: str | None
+    error: str | None
+    """The kind of API error that this message tells in words, such as `authentication_failed`."""
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """What goes to the model in the user's name: tool results, mostly."""
+
+    blocks: list[JsonObject]
+    parent: str | None
+    tool_use_result: object
+    """The tool's own structured result, when the frame holds one result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The end of a turn."""
+
+    raw: JsonObject
+    is_error: bool
+    text: str
+    user_message_uuids: tuple[str, ...]
+    """The user messages this turn answered; empty when the CLI began the turn itself, or doesn't say."""
+    origin: str | None
+    """What began the turn, when no person did: `task-notification`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Init:
+    """The head of a turn: what the session runs with."""
+
+    terminal_commands: tuple[str, ...]
+    """Slash commands that only make sense in a terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """`running`, `idle` or `requires_action`; sent because CLAUDE_CODE_SDK_READS_SESSION_STATE is set."""
+
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class TitleChanged:
+    """The session has a custom title now; also sent at the start of a session that had one."""
+
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle:
+    """Where a user message is: `queued`, `started`, `completed` or `cancelled`."""
+
+    uuid: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class ControlRequest:
+    """The CLI asks the host something and waits for the answer."""
+
+    id: str
+    request: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ControlCancel:
+    """The CLI no longer wants the answer to a request."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ControlResponse:
+    """The CLI answers a request of the host."""
+
+    id: str
+    response: JsonObject
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A kind of line that is known and has nothing for a client in it."""
+
+    kind: str
+
+
+Frame: TypeAlias = (
+    StreamEvent
+    | Assistant
+    | User
+    | Result
+    | Init
+    | State
+    | TitleChanged
+    | Lifecycle
+    | ControlRequest
+    | ControlCancel
+    | ControlResponse
+    | Notice
+    | Unknown
+)
+
+
+def parse(raw: JsonObject) -> Frame:
+    """The frame of one decoded line."""
+    kind = raw.get("type")
+    parser = _PARSERS.get(kind) if isinstance(kind, str) else None
+    return parser(raw) if parser is not None else Unknown(raw)
+
+
+def message_blocks(message: JsonObject) -> list[JsonObject]:
+    """The content blocks of a message; a bare string is one text block."""
+    content = message.get("content")
+    return [{"type": "text", "text": content}] if isinstance(content, str) else as_objects(content)
+
+
+def _stream_event(raw: JsonObject) -> Frame:
+    return StreamEvent(obj(raw, "event"), as_str(raw.get("parent_tool_use_id")))
+
+
+def _assistant(raw: JsonObject) -> Frame:
+    message = obj(raw, "message")
+    return Assistant(
+        message_id=text(message, "id") or text(raw, "uuid"),
+        blocks=message_blocks(message),
+        usage=obj(message, "usage"),
+        model=text(message, "model"),
+        parent=as_str(raw.get("parent_tool_use_id")),
+        error=as_str(raw.get("error")),
+    )
+
+
+def _user(raw: JsonObject) -> Frame:
+    return User(message_blocks(obj(raw, "message")), as_str(raw.get("parent_tool_use_id")), raw.get("tool_use_result"))
+
+
+def _result(raw: JsonObject) -> Frame:
+    uuids = [uuid for uuid in as_list(raw.get("user_message_uuids")) if isinstance(uuid, str)]
+    if not uuids and (single := as_str(raw.get("user_message_uuid"))):
+        uuids = [single]
+    return Result(
+        raw=raw,
+        is_error=flag(raw, "is_error"),
+        text=text(raw, "result"),
+        user_message_uuids=tuple(uuids),
+        origin=as_str(obj(raw, "origin").get("kind")),
+    )
+
+
+def _system(raw: JsonObject) -> Frame:
+    subtype = text(raw, "subtype")
+    if subtype == "init":
+        names = [name for name in as_list(raw.get("terminal_slash_commands")) if isinstance(name, str)]
+        return Init(tuple(names))
+    if subtype == "session_state_changed":
+        return State(text(raw, "state"))
+    if subtype == "session_title_changed":
+        return TitleChanged(text(raw, "title"))
+    return Notice(subtype) if subtype in _QUIET_SUBTYPES else Unknown(raw)
+
+
+def _lifecycle(raw: JsonObject) -> Frame:
+    return Lifecycle(text(raw, "command_uuid"), text(raw, "state"))
+
+
+def _control_request(raw: JsonObject) -> Frame:
+    return ControlRequest(text(raw, "request_id"), obj(raw, "request"))
+
+
+def _control_cancel(raw: JsonObject) -> Frame:
+    return ControlCancel(text(raw, "request_id"))
+
+
+def _control_response(raw: JsonObject) -> Frame:
+    response = obj(raw, "response")
+    error = None if response.get("subtype") == "success" else text(response, "error", "no reason given")
+    return ControlResponse(text(response, "request_id"), obj(response, "response"), error)
+
+
+def _quiet(raw: JsonObject) -> Frame:
+    return Notice(text(raw, "type"))
+
+
+_PARSERS: dict[str, Callable[[JsonObject], Frame]] = {
+    "stream_event": _stream_event,
+    "assistant": _assistant,
+    "user": _user,
+    "result": _result,
+    "system": _system,
+    "command_lifecycle": _lifecycle,
+    "control_request": _control_request,
+    "control_cancel_request": _control_cancel,
+    "control_response": _control_response,
+    "keep_alive": _quiet,
+    "rate_limit_event": _quiet,
+    "tool_progress": _quiet,
+    "tool_use_summary": _quiet,
+    "prompt_suggestion": _quiet,
+    "auth_status": _quiet,
+}
+
+_QUIET_SUBTYPES = frozenset(
+    {
+        "api_retry",
+        "background_tasks_changed",
+        "compact_boundary",
+        "conversation_reset",
+        "files_persisted",
+        "hook_progress",
+        "hook_response",
+        "hook_started",
+        "local_command",
+        "status",
+        "task_notification",
+        "task_progress",
+        "task_started",
+        "task_updated",
+        "thinking_tokens",
+    }
+)
+
+
+def context_tokens(usage: JsonObject) -> int:
+    """Tokens that one answer of the model took up in the context: what went in, cached or not, and what came out."""
+    keys = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+    return sum(as_int(usage.get(key)) or 0 for key in keys)

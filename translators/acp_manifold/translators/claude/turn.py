@@ -1,0 +1,205 @@
+"""The state of one session's conversation: frames in, updates out, and which result ends the prompt.
+
+A prompt is one user message with an id of ours. Claude Code 2.1.332 names that id in its
+`command_lifecycle` frames and in `user_message_uuids` of the `result`; turns that it begins itself
+(a background task has ended) carry an `origin` instead, and results of local commands carry
+neither. So a result ends the prompt if it names the prompt's id, or names none and no origin
+(case M05). What comes outside of a prompt is told all the same; it only ends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from acp_manifold.translators.claude import tools
+from acp_manifold.translators.claude.records import FILLERS
+from acp_manifold.translators.narrow import JsonObject, as_int, as_objects, as_str, obj, text
+from acp_manifold.translators.updates import MessageChunk, Text, ToolCallUpdate, TurnEnd, Unknown, Update, Usage
+
+from .deltas import Messages, ToolUse
+from .endings import Failure, Outcome, ending
+from .frames import Assistant, Frame, Lifecycle, Result, State, StreamEvent, User, context_tokens
+
+_NOTHING: list[Update] = []
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenCall:
+    name: str
+    known: bool
+    """Whether its input was told."""
+
+
+class Conversation:
+    """One for each session and process. Not a line of I/O in it: the adapter feeds it and sends what it must."""
+
+    def __init__(self, cwd: str) -> None:
+        self.outcome: Outcome | None = None
+        """How the prompt ended; None while it runs."""
+        self.unknown: Unknown | None = None
+        """The frame fed last, if no function here knows it: for the log."""
+        self._cwd = cwd
+        self._messages = Messages()
+        self._calls: dict[str, _OpenCall] = {}
+        self._uuid: str | None = None
+        self._stirred = False
+        self._interrupted = False
+        self._queued = False
+        self._spoke = False
+        self._context = 0
+        self._model = ""
+
+    def begin(self, uuid: str) -> None:
+        """A prompt is being sent as the user message `uuid`."""
+        self._uuid, self.outcome = uuid, None
+        self._stirred = self._interrupted = self._queued = self._spoke = False
+
+    def interrupt(self) -> None:
+        """An interrupt is being sent: from now on `idle` ends the prompt too, for a CLI that gives no result."""
+        self._interrupted = True
+
+    def interrupt_answered(self, still_queued: list[str]) -> None:
+        """The CLI took the interrupt. Messages it names have not begun and get a result of their own."""
+        self._queued = self._uuid in still_queued
+        self._stirred = self._stirred or not self._queued
+
+    def feed(self, frame: Frame) -> list[Update]:
+        """The updates of one frame, in order."""
+        self.unknown = frame if isinstance(frame, Unknown) else None
+        handler = _HANDLERS.get(type(frame))
+        return handler(self, frame) if handler is not None else _NOTHING
+
+    def fail_open_calls(self) -> list[Update]:
+        """The updates that end every call still open, because nothing will come of them."""
+        failed: list[Update] = [
+            ToolCallUpdate(call_id, status="failed")
+            for call_id, call in self._calls.items()
+            if call.name != tools.PLAN_TOOL
+        ]
+        self._calls = {}
+        return failed
+
+    def _end(self, outcome: Outcome) -> list[Update]:
+        self.outcome, self._uuid = outcome, None
+        return self.fail_open_calls()
+
+    def _stream(self, frame: StreamEvent) -> list[Update]:
+        if frame.parent is not None:
+            return _NOTHING
+        self._stirred = True
+        piece = self._messages.stream(frame.event)
+        if isinstance(piece, MessageChunk):
+            self._spoke = True
+            return [piece]
+        return self._begin_call(piece) if isinstance(piece, ToolUse) else _NOTHING
+
+    def _begin_call(self, use: ToolUse) -> list[Update]:
+        self._calls[use.id] = _OpenCall(use.name, known=False)
+        return [] if use.name == tools.PLAN_TOOL else [tools.begun(use.id, use.name)]
+
+    def _assistant(self, frame: Assistant) -> list[Update]:
+        if frame.parent is not None:
+            return _NOTHING
+        self._stirred = True
+        if frame.error is not None:
+            # The result repeats this text, and is an error.
+            return _NOTHING
+        if frame.usage:
+            self._context, self._model = context_tokens(frame.usage), frame.model
+        updates: list[Update] = []
+        for block in frame.blocks:
+            if block.get("type") in tools.CALL_BLOCKS:
+                updates += self._call(block)
+            elif (chunk := self._messages.finished(frame.message_id, block)) is not None and _worth_saying(chunk):
+                self._spoke = True
+                updates.append(chunk)
+        return updates
+
+    def _call(self, block: JsonObject) -> list[Update]:
+        call_id, name, tool_input = text(block, "id"), text(block, "name"), obj(block, "input")
+        open_call = self._calls.get(call_id)
+        self._calls[call_id] = _OpenCall(name, known=True)
+        if name == tools.PLAN_TOOL:
+            return [tools.plan(tool_input)]
+        if open_call is None:
+            return [tools.call(call_id, name, tool_input, self._cwd)]
+        return [] if open_call.known else [tools.known(call_id, name, tool_input, self._cwd)]
+
+    def _user(self, frame: User) -> list[Update]:
+        if frame.parent is not None:
+            return _NOTHING
+        self._stirred = True
+        results = [block for block in frame.blocks if block.get("type") == "tool_result"]
+        structured = frame.tool_use_result if len(results) == 1 else None
+        updates: list[Update] = []
+        for block in results:
+            call_id = text(block, "tool_use_id")
+            open_call = self._calls.pop(call_id, None)
+            if open_call is not None and open_call.name != tools.PLAN_TOOL:
+                updates += tools.outcome(call_id, open_call.name, block, structured, self._cwd)
+        return updates
+
+    def _result(self, frame: Result) -> list[Update]:
+        if self._uuid is None or not self._answers(frame):
+            return _NOTHING
+        updates: list[Update] = []
+        outcome = ending(frame, interrupted=self._interrupted, spoke=self._spoke)
+        if not isinstance(outcome, Failure):
+            if frame.text and not self._spoke and outcome.stop_reason != "cancelled":
+                updates.append(MessageChunk("agent", Text(frame.text), as_str(frame.raw.get("uuid"))))
+            updates += self._usage(frame.raw)
+        return updates + self._end(outcome)
+
+    def _answers(self, frame: Result) -> bool:
+        if frame.user_message_uuids:
+            return self._uuid in frame.user_message_uuids
+        return frame.origin in (None, "human")
+
+    def _usage(self, raw: JsonObject) -> list[Update]:
+        models = obj(raw, "modelUsage")
+        size = as_int(obj(models, self._model).get("contextWindow"))
+        if size is None:
+            size = max((as_int(use.get("contextWindow")) or 0 for use in as_objects(list(models.values()))), default=0)
+        if not size or not self._context:
+            return []
+        cost = raw.get("total_cost_usd")
+        return [Usage(self._context, size, float(cost) if isinstance(cost, int | float) else None)]
+
+    def _lifecycle(self, frame: Lifecycle) -> list[Update]:
+        if frame.uuid != self._uuid:
+            return _NOTHING
+        self._stirred = True
+        if frame.state == "started":
+            self._queued = False
+        if frame.state == "cancelled":
+            return self._end(TurnEnd("cancelled"))
+        return self._end(TurnEnd("end_turn")) if frame.state == "completed" else _NOTHING
+
+    def _state(self, frame: State) -> list[Update]:
+        if self._uuid is None:
+            return _NOTHING
+        if frame.state != "idle":
+            self._stirred = True
+            return _NOTHING
+        # The idle of the turn before may come after the next prompt was sent, hence `_stirred`.
+        if self._interrupted and self._stirred and not self._queued:
+            return self._end(TurnEnd("cancelled"))
+        return _NOTHING
+
+
+def _worth_saying(chunk: MessageChunk) -> bool:
+    """Whether a finished block that was not streamed is more than a filler of the CLI's own."""
+    return not (isinstance(chunk.content, Text) and chunk.content.text in FILLERS)
+
+
+# Each function takes the one class it stands under; no type can say that of a table.
+_HANDLERS: dict[type, Callable[[Conversation, Any], list[Update]]] = {
+    StreamEvent: Conversation._stream,  # pyright: ignore[reportPrivateUsage]
+    Assistant: Conversation._assistant,  # pyright: ignore[reportPrivateUsage]
+    User: Conversation._user,  # pyright: ignore[reportPrivateUsage]
+    Result: Conversation._result,  # pyright: ignore[reportPrivateUsage]
+    Lifecycle: Conversation._lifecycle,  # pyright: ignore[reportPrivateUsage]
+    State: Conversation._state,  # pyright: ignore[reportPrivateUsage]
+}
