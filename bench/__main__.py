@@ -1,0 +1,98 @@
+"""`make bench`: runs everyone in turn, prints a Markdown table, writes bench.json; status 1 if a budget was missed."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import click
+
+from acp_manifold.adapters.model.lab import private_environment
+from acp_manifold.bridge.backend import Backend
+from acp_manifold.bridge.backends import find_backends
+
+from .contestants import CLIS, HOW_TO_INSTALL, Cli, Contestant, ours, peers, same_programs
+from .report import as_json, rows, table
+from .work import Figures, run_once
+
+
+@click.command()
+@click.option("--runs", default=5, show_default=True, help="Starts of each contestant; the median counts.")
+@click.option("--words", default=5000, show_default=True, help="Words streamed for the CPU figure.")
+@click.option("--json", "json_path", default="bench.json", show_default=True, help="Where the figures go.")
+def bench(runs: int, words: int, json_path: str) -> None:
+    """Measure acp-manifold and, where installed, the official adapters on the same work."""
+    everyone = [contestant for cli in CLIS for contestant in (ours(cli), *(p for p in peers() if p.cli == cli))]
+    with tempfile.TemporaryDirectory(prefix="acp-manifold-bench-", ignore_cleanup_errors=True) as folder:
+        results = anyio.run(_measure, everyone, runs, words, Path(folder).resolve())
+    lines = rows(results)
+    names: dict[Cli, str] = {"claude": "claude-agent-acp", "codex": "codex-acp"}
+    names |= {
+        contestant.cli: f"{contestant.name} {contestant.version}" for contestant in everyone if not contestant.ours
+    }
+    about = _about(runs, words)
+    click.echo(f"\n{about}\n\n{table(lines, names)}")
+    report = {"about": about, "versions": names, **as_json(lines, results)}
+    Path(json_path).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    if all(contestant.ours for contestant in everyone):
+        click.echo(f"\n{HOW_TO_INSTALL}")
+    missed = [row.name for row in lines if row.held is False]
+    if missed:
+        click.echo(f"\nBudgets missed: {', '.join(missed)}", err=True)
+        sys.exit(1)
+
+
+async def _measure(
+    everyone: list[Contestant], runs: int, words: int, folder: Path
+) -> dict[tuple[Cli, bool], list[Figures]]:
+    """Run everyone in turn, `runs` times, after one start each that doesn't count and fills stores and caches."""
+    results: dict[tuple[Cli, bool], list[Figures]] = {(c.cli, c.ours): [] for c in everyone}
+    backends = find_backends(CLIS)
+    async with _model() as url:
+        labs = {contestant: _lab(folder / str(n), url, backends) for n, contestant in enumerate(everyone)}
+        for number in range(runs + 1):
+            for contestant in everyone:
+                lab, env = labs[contestant]
+                click.echo(f"run {number} of {runs}: {contestant.name} on {contestant.cli}", err=True)
+                count = words if number else 100
+                log = lab / "stderr.log"
+                figures = await run_once(contestant, env, lab / "project", log, words=count, many=number == 1)
+                if number:
+                    results[contestant.cli, contestant.ours].append(figures)
+    return results
+
+
+def _lab(folder: Path, url: str, backends: list[Backend]) -> tuple[Path, dict[str, str]]:
+    folder.mkdir()
+    (folder / "project").mkdir()
+    return folder, private_environment(folder, url, backends) | same_programs(backends)
+
+
+@asynccontextmanager
+async def _model() -> AsyncGenerator[str]:
+    """The scripted model as a process of its own, so that its work is nobody's here; gives its address."""
+    command = [sys.executable, "-m", "acp_manifold.adapters.model"]
+    async with await anyio.open_process(command, stdin=None, stderr=None) as process:
+        assert process.stdout is not None
+        try:
+            yield (await process.stdout.receive()).decode().strip()
+        finally:
+            process.terminate()
+
+
+def _about(runs: int, words: int) -> str:
+    day = datetime.datetime.now(datetime.UTC).date().isoformat()
+    system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    return f"{day}, {system}, median of {runs} runs in turn, {words} words for the CPU figure."
+
+
+if __name__ == "__main__":
+    bench()

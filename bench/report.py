@@ -1,0 +1,137 @@
+"""From figures to a table, ratios and verdicts. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TypeAlias
+
+from .contestants import CLIS, Cli
+from .work import MANY, Figures
+
+Results: TypeAlias = Mapping[tuple[Cli, bool], Sequence[Figures]]
+"""(CLI, whether ours) -> the figures of all runs; a peer that is not installed has none."""
+
+Get: TypeAlias = Callable[[Figures], float | None]
+
+_LABELS: dict[Cli, str] = {"claude": "Claude Code", "codex": "Codex"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table."""
+
+    name: str
+    unit: str
+    ours: float | None
+    claude_peer: float | None
+    codex_peer: float | None
+    against: float | None
+    """The figure that the ratio is taken to."""
+    at_most: float | None
+    """The budget for the ratio."""
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours to what it is compared with."""
+        return None if self.ours is None or not self.against else self.ours / self.against
+
+    @property
+    def held(self) -> bool | None:
+        """Whether the budget was kept; None where there is none, or nobody to compare with."""
+        return None if self.ratio is None or self.at_most is None else self.ratio <= self.at_most
+
+
+@dataclass(frozen=True, slots=True)
+class _Quantity:
+    name: str
+    unit: str
+    scale: float
+    get: Get
+    budgets: Mapping[Cli, float]
+
+
+_QUANTITIES = (
+    _Quantity("`session/new`", "ms", 1e3, lambda f: f.new, {"claude": 0.5, "codex": 1.0}),
+    _Quantity("start to first token", "ms", 1e3, lambda f: f.first_token, {"claude": 0.75, "codex": 1.0}),
+    _Quantity("turn of five words", "ms", 1e3, lambda f: f.short_prompt, {}),
+    _Quantity("bridge CPU per streamed word", "us", 1e6, lambda f: f.cpu_per_word, {"claude": 1.0, "codex": 1.0}),
+    _Quantity("`session/set_title`", "ms", 1e3, lambda f: f.set_title, {}),
+    _Quantity(f"bridge memory (PSS), {MANY} sessions", "MB", 1, lambda f: f.pss_many, {}),
+    _Quantity(f"bridge and CLIs (PSS), {MANY} sessions", "MB", 1, lambda f: f.pss_many_tree, {}),
+)
+
+
+def rows(results: Results) -> list[Row]:
+    """All lines of the table; each figure is the median of its runs."""
+
+    def median(cli: Cli, ours: bool, get: Get, scale: float) -> float | None:
+        values = [value for figures in results.get((cli, ours), ()) if (value := get(figures)) is not None]
+        return statistics.median(values) * scale if values else None
+
+    def per_cli(quantity: _Quantity, cli: Cli) -> Row:
+        peer = median(cli, False, quantity.get, quantity.scale)
+        return Row(
+            f"{quantity.name}, {_LABELS[cli]}",
+            quantity.unit,
+            median(cli, True, quantity.get, quantity.scale),
+            peer if cli == "claude" else None,
+            peer if cli == "codex" else None,
+            peer,
+            quantity.budgets.get(cli),
+        )
+
+    starts = [median(cli, ours, lambda f: f.initialize, 1e3) for ours in (True, False) for cli in CLIS]
+    memory = [median(cli, ours, lambda f: f.pss_one, 1) for ours in (True, False) for cli in CLIS]
+    peers_memory = [value for value in memory[2:] if value is not None]
+    return [
+        Row("start to `initialize` answer", "ms", _worst(starts[:2]), starts[2], starts[3], starts[3], 0.8),
+        *(per_cli(quantity, cli) for quantity in _QUANTITIES[:5] for cli in CLIS),
+        Row(
+            "bridge memory (PSS), one session",
+            "MB",
+            _worst(memory[:2]),
+            memory[2],
+            memory[3],
+            min(peers_memory, default=None),
+            0.5,
+        ),
+        *(per_cli(quantity, cli) for quantity in _QUANTITIES[5:] for cli in CLIS),
+    ]
+
+
+def table(lines: Sequence[Row], names: Mapping[Cli, str]) -> str:
+    """The table in Markdown.
+
+    Args:
+        lines: Its lines.
+        names: What the columns of the peers are called.
+    """
+    head = f"| | acp-manifold | {names['claude']} | {names['codex']} | ratio | at most |"
+    out = [head, "| --- | ---: | ---: | ---: | ---: | ---: |"]
+    for row in lines:
+        cells = [_number(value, row.unit) for value in (row.ours, row.claude_peer, row.codex_peer)]
+        ratio = "" if row.ratio is None else f"{row.ratio:.2f}" + (" **missed**" if row.held is False else "")
+        limit = "" if row.at_most is None else f"{row.at_most:.2f}"
+        out.append(f"| {row.name} | {' | '.join(cells)} | {ratio} | {limit} |")
+    return "\n".join(out)
+
+
+def as_json(lines: Sequence[Row], results: Results) -> dict[str, object]:
+    """Everything, for machines: the lines with their ratios, and each run's figures."""
+    runs = {
+        f"{'acp-manifold' if ours else 'peer'}, {cli}": [asdict(figures) for figures in found]
+        for (cli, ours), found in results.items()
+    }
+    return {"rows": [{**asdict(row), "ratio": row.ratio, "held": row.held} for row in lines], "runs": runs}
+
+
+def _worst(values: Sequence[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _number(value: float | None, unit: str) -> str:
+    if value is None:
+        return ""
+    return f"{value:.0f} {unit}" if value >= 20 else f"{value:.1f} {unit}"

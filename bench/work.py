@@ -1,0 +1,144 @@
+"""The work: one start of one contestant, and what each step of it took."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+
+from acp_manifold.adapters.demo.editor import Editor, start
+from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
+
+from .contestants import Contestant
+from .processes import cpu_seconds, descendants, pss_mb, total_pss_mb
+
+T = TypeVar("T")
+
+TITLES = 10
+"""How often a title is set."""
+
+MANY = 8
+"""Sessions at once in the memory test."""
+
+_LIMIT = 120.0
+"""Seconds after which a start is given up."""
+
+
+@dataclass(slots=True)
+class Figures:
+    """What one start showed; None where the contestant can't do it or it was not asked for. Times in seconds."""
+
+    initialize: float = 0.0
+    """From the start of the process to the answer."""
+    new: float = 0.0
+    first_token: float = 0.0
+    """From the start of the process to the first chunk of the first answer."""
+    short_prompt: float = 0.0
+    """A whole turn of five words, in a session that has had one."""
+    cpu_per_word: float = 0.0
+    """Of the agent's process alone."""
+    pss_one: float = 0.0
+    """MB, of the agent's process alone, one session that has had all of the work."""
+    set_title: float | None = None
+    pss_many: float | None = None
+    """The same with `MANY` sessions."""
+    pss_many_tree: float | None = None
+    """The CLIs included."""
+
+
+@dataclass(slots=True)
+class _Ears:
+    """What has been heard, session by session."""
+
+    first: dict[str, float] = field(default_factory=lambda: dict[str, float]())
+    """When the session's first words came."""
+    words: dict[str, int] = field(default_factory=lambda: dict[str, int]())
+
+    def hear(self, session: str, update: JsonObject) -> None:
+        if update.get("sessionUpdate") != "agent_message_chunk":
+            return
+        said = text(obj(update, "content"), "text")
+        if "word" in said:
+            self.first.setdefault(session, time.perf_counter())
+        self.words[session] = self.words.get(session, 0) + said.count("word")
+
+
+async def allow(_session: str, params: JsonObject) -> str | None:
+    """Say yes to whatever is asked."""
+    options = as_objects(params.get("options"))
+    return next((text(option, "optionId") for option in options if option.get("kind") == "allow_once"), None)
+
+
+async def run_once(
+    contestant: Contestant, env: Mapping[str, str], cwd: Path, log: Path, *, words: int, many: bool
+) -> Figures:
+    """Start the contestant, let it do all of the work, end it.
+
+    Args:
+        contestant: Who.
+        env: Its whole environment.
+        cwd: Where its sessions work.
+        log: Takes its stderr.
+        words: How many are streamed for the CPU figure.
+        many: Whether to do the memory test with many sessions too.
+
+    Raises:
+        BridgeError: It answered with an error or went away.
+        TimeoutError: It took too long.
+        AssertionError: Words were lost.
+    """
+    ears = _Ears()
+    figures = Figures()
+    with anyio.fail_after(_LIMIT):
+        begun = time.perf_counter()
+        async with start(contestant.command, env, log, ears.hear, allow) as editor:
+            await editor.initialize()
+            figures.initialize = time.perf_counter() - begun
+            session, figures.new = await _timed(lambda: editor.new_session(str(cwd), contestant.backend))
+            await editor.prompt(session, "Say a few words SAY[5]")
+            figures.first_token = ears.first[session] - begun
+            _, figures.short_prompt = await _timed(lambda: editor.prompt(session, "And a few more SAY[5]"))
+            await _stream(editor, ears, session, words, figures)
+            if contestant.renames:
+                figures.set_title = await _titles(editor, session)
+            figures.pss_one = pss_mb(editor.pid)
+            if many:
+                await _many(editor, contestant, cwd, figures)
+    return figures
+
+
+async def _stream(editor: Editor, ears: _Ears, session: str, words: int, figures: Figures) -> None:
+    heard, before = ears.words[session], cpu_seconds(editor.pid)
+    await editor.prompt(session, f"Say a lot SAY[{words}]")
+    figures.cpu_per_word = (cpu_seconds(editor.pid) - before) / words
+    heard = ears.words[session] - heard
+    assert heard == words, f"{words} words were streamed and {heard} heard"
+
+
+async def _titles(editor: Editor, session: str) -> float:
+    taken: list[float] = []
+    for count in range(TITLES):
+        params: JsonObject = {"sessionId": session, "title": f"Bench title {count}"}
+        begun = time.perf_counter()
+        await editor.ask("session/set_title", params)
+        taken.append(time.perf_counter() - begun)
+    return statistics.median(taken)
+
+
+async def _many(editor: Editor, contestant: Contestant, cwd: Path, figures: Figures) -> None:
+    sessions = [await editor.new_session(str(cwd), contestant.backend) for _ in range(MANY - 1)]
+    async with anyio.create_task_group() as turns:
+        for session in sessions:
+            turns.start_soon(editor.prompt, session, "Say a few words SAY[5]")
+    figures.pss_many = pss_mb(editor.pid)
+    figures.pss_many_tree = figures.pss_many + total_pss_mb(descendants(editor.pid))
+
+
+async def _timed(what: Callable[[], Awaitable[T]]) -> tuple[T, float]:
+    begun = time.perf_counter()
+    return await what(), time.perf_counter() - begun

@@ -1,0 +1,71 @@
+"""The bench's arithmetic: medians, ratios, budgets, and the table."""
+
+from __future__ import annotations
+
+from acp_manifold.translators.narrow import obj
+from bench.report import Results, as_json, rows, table
+from bench.work import Figures
+
+
+def figures(scale: float, *, titles: bool = True) -> list[Figures]:
+    """Three runs around `scale`, of which the middle one counts."""
+    return [
+        Figures(
+            initialize=0.1 * s,
+            new=0.2 * s,
+            first_token=0.5 * s,
+            short_prompt=0.05 * s,
+            cpu_per_word=50e-6 * s,
+            pss_one=40 * s,
+            set_title=0.003 * s if titles else None,
+        )
+        for s in (scale, 9 * scale, scale / 9)
+    ]
+
+
+RESULTS: Results = {
+    ("claude", True): figures(1),
+    ("codex", True): figures(1),
+    ("claude", False): figures(4, titles=False),
+    ("codex", False): figures(2),
+}
+NAMES = {"claude": "claude-agent-acp 1", "codex": "codex-acp 2"}
+
+
+def test_ratios_are_taken_between_medians_and_judged() -> None:
+    found = {row.name: (row.ratio, row.held) for row in rows(RESULTS)}
+    assert found["start to `initialize` answer"] == (0.5, True)
+    assert found["`session/new`, Claude Code"] == (0.25, True)
+    assert found["bridge CPU per streamed word, Codex"] == (0.5, True)
+    assert found["bridge memory (PSS), one session"] == (0.5, True)
+    assert found["`session/set_title`, Claude Code"] == (None, None)
+    assert found["`session/set_title`, Codex"] == (0.5, None)
+
+
+def test_a_missed_budget_is_seen() -> None:
+    slow: Results = {key: figures(3) if key == ("codex", True) else found for key, found in RESULTS.items()}
+    assert [row.name for row in rows(slow) if row.held is False] == [
+        "start to `initialize` answer",
+        "`session/new`, Codex",
+        "start to first token, Codex",
+        "bridge CPU per streamed word, Codex",
+        "bridge memory (PSS), one session",
+    ]
+
+
+def test_without_peers_there_are_figures_and_no_verdict() -> None:
+    alone = {key: found for key, found in RESULTS.items() if key[1]}
+    assert {row.held for row in rows(alone)} == {None}
+    assert rows(alone)[0].ours == 100
+
+
+def test_the_table_is_markdown_with_one_line_a_figure() -> None:
+    lines = table(rows(RESULTS), {"claude": NAMES["claude"], "codex": NAMES["codex"]}).splitlines()
+    assert lines[0] == "| | acp-manifold | claude-agent-acp 1 | codex-acp 2 | ratio | at most |"
+    assert lines[2] == "| start to `initialize` answer | 100 ms | 400 ms | 200 ms | 0.50 | 0.80 |"
+    assert {line.count("|") for line in lines} == {7}
+
+
+def test_the_json_holds_every_run() -> None:
+    report = as_json(rows(RESULTS), RESULTS)
+    assert set(obj(report, "runs")) == {"acp-manifold, claude", "acp-manifold, codex", "peer, claude", "peer, codex"}
