@@ -20,7 +20,7 @@ BRIDGE = textwrap.dedent(
     import os, sys
     import anyio
     from acp_manifold.bridge.guard import guard
-    from acp_manifold.bridge.process import base_environment, spawn
+    from acp_manifold.bridge.process import spawn
 
     FAMILY = '''
     import os, signal, subprocess, sys, time
@@ -33,8 +33,8 @@ BRIDGE = textwrap.dedent(
     async def main():
         said = anyio.Event()
         command = [sys.executable, "-I", "-S", "-c", FAMILY]
-        async with spawn(["cat"], cwd="/", env=base_environment(), name="one"):
-            async with spawn(command, cwd="/", env=base_environment(), name="two") as child:
+        async with spawn(["cat"], cwd="/", env=dict(os.environ), name="one"):
+            async with spawn(command, cwd="/", env=dict(os.environ), name="two") as child:
                 def take(line):
                     print(guard.pid, child.pid, line.decode(), flush=True)
                 await child.read(take)
@@ -47,10 +47,10 @@ SHORT = textwrap.dedent(
     """
     import anyio
     from acp_manifold.bridge.guard import guard
-    from acp_manifold.bridge.process import base_environment, spawn
+    from acp_manifold.bridge.process import spawn
 
     async def main():
-        async with spawn(["cat"], cwd="/", env=base_environment(), name="one"):
+        async with spawn(["cat"], cwd="/", env=dict(os.environ), name="one"):
             print(guard.pid, flush=True)
         print(guard.pid, flush=True)
 

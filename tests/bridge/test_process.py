@@ -15,7 +15,7 @@ import pytest
 
 from acp_manifold.bridge import shutdown
 from acp_manifold.bridge.errors import BackendGone
-from acp_manifold.bridge.process import STDERR_TAIL, Child, base_environment, spawn
+from acp_manifold.bridge.process import STDERR_TAIL, Child, spawn
 from acp_manifold.bridge.survivors import MARK_VARIABLE, survivors
 
 pytestmark = pytest.mark.anyio
@@ -53,7 +53,7 @@ class Lines:
 
 @asynccontextmanager
 async def running(command: list[str], **more: str) -> AsyncGenerator[Child]:
-    async with spawn(command, cwd="/", env={**base_environment(), **more}, name="fake 1234") as child:
+    async with spawn(command, cwd="/", env={**os.environ, **more}, name="fake 1234") as child:
         yield child
 
 
@@ -265,7 +265,7 @@ async def test_a_start_that_fails_names_its_cause(program: str, cwd: str, cause:
     program, cwd, cause = (text.replace("{tmp}", str(tmp_path)) for text in (program, cwd, cause))
     files = open_files()
     with pytest.raises(BackendGone) as caught:
-        async with spawn([program], cwd=cwd, env=base_environment(), name="fake"):
+        async with spawn([program], cwd=cwd, env=dict(os.environ), name="fake"):
             raise AssertionError("it started")
     assert cause in caught.value.message
     assert program in caught.value.message

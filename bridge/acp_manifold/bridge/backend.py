@@ -12,14 +12,17 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from acp_manifold.translators.mcp import HttpServer as HttpServer
 from acp_manifold.translators.mcp import McpServer as McpServer
 from acp_manifold.translators.mcp import StdioServer as StdioServer
-from acp_manifold.translators.updates import Prompt, Question, TurnEnd, Update
 
 from .errors import BackendGone
+
+if TYPE_CHECKING:
+    # Not needed to find and start a CLI, which is done first.
+    from acp_manifold.translators.updates import Prompt, Question, TurnEnd, Update
 
 Login: TypeAlias = Literal["in", "out", "unknown"]
 """`out` only when it is certain that the next prompt would fail for want of a login."""
@@ -193,6 +196,14 @@ class Backend(Protocol):
 
     def program(self) -> Program | None:
         """The CLI to start, or None if none is installed. Cheap: looks at the environment and the disk."""
+        ...
+
+    def prestart(self) -> None:
+        """Start what takes the CLI a while to come up, before there is an event loop; called once or not at all.
+
+        The process imports for as long as a small CLI needs to come up. Errors are kept for the
+        first request. What was started ends when our process does, also if `running` never comes.
+        """
         ...
 
     def running(self, host: Host) -> AbstractAsyncContextManager[None]:

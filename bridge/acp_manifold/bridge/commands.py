@@ -11,9 +11,8 @@ import sys
 import click
 
 from .backends import GROUP as BACKENDS
-from .hub import INTERRUPT_GRACE
 from .plugins import plugins
-from .serve import serve
+from .serve import INTERRUPT_GRACE, serve
 from .version import __version__
 
 COMMANDS = "acp_manifold.commands"
@@ -95,4 +94,3 @@ def acp_manifold(
         click.echo(ON_A_TERMINAL, nl=False)
         return
     sys.exit(serve(backends, grace=grace, log_file=log_file, verbose=verbose))
-

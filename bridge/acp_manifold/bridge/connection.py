@@ -279,4 +279,3 @@ def _render_chunk(session_id: str, update: MessageChunk, text: str) -> bytes:
     chunk = MessageChunk(update.role, Text(text), update.message_id)
     params = v1.update_params(session_id, chunk)
     return encode({"jsonrpc": "2.0", "method": "session/update", "params": params})
-

@@ -31,10 +31,6 @@ from .watch import Watcher
 
 logger = logging.getLogger(__name__)
 
-INTERRUPT_GRACE = 10.0
-"""Seconds a backend has to heed an interrupt before it is ended."""
-
-
 END_LIMIT = 5.0
 """Seconds the end of one session may take; the ladder of its process is shorter."""
 
@@ -55,7 +51,7 @@ class Located:
 class Hub:
     """All sessions of the process."""
 
-    def __init__(self, backends: Sequence[Backend], ledger: Ledger, *, grace: float = INTERRUPT_GRACE) -> None:
+    def __init__(self, backends: Sequence[Backend], ledger: Ledger, *, grace: float) -> None:
         """
         Args:
             backends: Whom to serve by, the default one first; at least one.

@@ -7,28 +7,26 @@ messages (case K04). Nothing here knows what the lines mean.
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import re
 import signal
 import subprocess
 import sys
-import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import IO, Final, cast
+from typing import Final
 
 import anyio
 from anyio import to_thread
 
 from .descriptors import Sink, Source
-from .errors import BackendGone
 from .framing import LINE_LIMIT, Framed, LineFramer, TooLong
 from .guard import guard
 from .outbound import Outbound
 from .shutdown import climb
-from .survivors import MARK_VARIABLE, signal_to, survivors
+from .starting import Started, pipe, start
+from .survivors import signal_to, survivors
 
 logger = logging.getLogger(__name__)
 
@@ -46,11 +44,6 @@ _KILL_WAIT: Final = 1.0
 """Seconds for a killed child to be reaped."""
 
 
-def base_environment() -> dict[str, str]:
-    """A copy of our own environment; a variable that is blank stays blank."""
-    return dict(os.environ)
-
-
 class Child:
     """A running CLI, or one that has ended. Made by `spawn`, which also owns its end."""
 
@@ -60,9 +53,9 @@ class Child:
         self.mark = mark
         """What its descendants bear in the environment."""
         self._process = process
-        self._input = _pipe(process.stdin)
-        self._output = _pipe(process.stdout)
-        self._errors = _pipe(process.stderr)
+        self._input = pipe(process.stdin)
+        self._output = pipe(process.stdout)
+        self._errors = pipe(process.stderr)
         self._outbound = Outbound(Sink(self._input.fileno()).write)
         self._tail = bytearray()
         self._exited = anyio.Event()
@@ -169,8 +162,8 @@ class Child:
             self._read_scope.cancel()
             with anyio.move_on_after(_KILL_WAIT, shield=True):
                 await self._read_done.wait()
-        for pipe in (self._input, self._output, self._errors):
-            pipe.close()
+        for end in (self._input, self._output, self._errors):
+            end.close()
         self._ended.set()
 
     async def _feed(self) -> None:
@@ -206,7 +199,9 @@ class Child:
 
 
 @asynccontextmanager
-async def spawn(command: Sequence[str], *, cwd: str, env: Mapping[str, str], name: str) -> AsyncGenerator[Child]:
+async def spawn(
+    command: Sequence[str], *, cwd: str, env: Mapping[str, str], name: str, started: Started | None = None
+) -> AsyncGenerator[Child]:
     """Run a program for as long as the context is open; at its end the shutdown ladder is climbed.
 
     Args:
@@ -214,13 +209,14 @@ async def spawn(command: Sequence[str], *, cwd: str, env: Mapping[str, str], nam
         cwd: The directory to start it in.
         env: All of its environment, but for the mark that is added.
         name: Whom log lines speak of: `claude 1234abcd`.
+        started: The same program, if it was started before there was an event loop to run this in.
 
     Raises:
         BackendGone: It can't be started; the message names the program and the cause.
     """
-    mark = uuid.uuid4().hex
-    child = Child(_start(command, cwd, {**env, MARK_VARIABLE: mark}), name, mark)
-    guard.add(child.pid, mark)
+    begun = started or start(command, cwd, env)
+    child = Child(begun.process, name, begun.mark)
+    guard.add(child.pid, child.mark)
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(child.live)
@@ -232,45 +228,9 @@ async def spawn(command: Sequence[str], *, cwd: str, env: Mapping[str, str], nam
         finally:
             await climb(child)
             await child.release()
-            guard.remove(child.pid, mark)
+            guard.remove(child.pid, child.mark)
     if failure is not None:
         raise failure
-
-
-def _start(command: Sequence[str], cwd: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    if not os.path.isdir(cwd):
-        what = "is not a directory" if os.path.exists(cwd) else "does not exist"
-        raise BackendGone(f"Can't start {command[0]}: the working directory {cwd} {what}")
-    try:
-        process = subprocess.Popen(
-            command,
-            cwd=cwd,
-            env=env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as exc:
-        raise BackendGone(f"Can't start {command[0]}: {_why_not(exc, command[0], cwd)}") from exc
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        os.set_blocking(_pipe(pipe).fileno(), False)
-    return process
-
-
-def _why_not(exc: OSError | ValueError, program: str, cwd: str) -> str:
-    if isinstance(exc, FileNotFoundError):
-        if os.path.exists(program):
-            return "the interpreter named in its first line does not exist"
-        return "no such program" if os.sep in program else "no such program on the PATH"
-    if isinstance(exc, PermissionError):
-        if not os.access(cwd, os.X_OK):
-            return f"the working directory {cwd} may not be entered"
-        return "it is not executable"
-    if isinstance(exc, OSError) and exc.errno == errno.E2BIG:
-        return "its arguments and environment are too long"
-    return exc.strerror or str(exc) if isinstance(exc, OSError) else str(exc)
 
 
 def _how(status: int | None) -> str:
@@ -282,11 +242,6 @@ def _how(status: int | None) -> str:
         return f"was killed by {signal.Signals(-status).name}"
     except ValueError:
         return f"was killed by signal {-status}"
-
-
-def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
-    # Popen was told to make all three pipes; its type can't say so.
-    return cast("IO[bytes]", stream)
 
 
 async def _process_end(process: subprocess.Popen[bytes]) -> None:

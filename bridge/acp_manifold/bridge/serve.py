@@ -1,4 +1,8 @@
-"""The agent process: one hub, one client on stdin and stdout, until either ends."""
+"""Becoming an agent process: log, find the backends, have them start, then import the rest.
+
+The order is the point. A CLI that takes a while to come up is started while Python still imports
+the event loop and the bridge; by the time the first request is there, so is the CLI.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +11,12 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
-import anyio
-
-from .backend import Backend
 from .backends import NoBackend, find_backends
-from .connection import Connection
-from .hub import INTERRUPT_GRACE, Hub
-from .ledger import Ledger, state_directory
-from .outbound import Outbound
-from .stdio import open_stdio
 
-logger = logging.getLogger(__name__)
-
-LAST_WORDS_SECONDS = 1.0
-"""How long a client that has closed our stdin is given to read what was still to be said."""
-
-END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+INTERRUPT_GRACE = 10.0
+"""Seconds a backend has to heed an interrupt before it is ended, unless the command line says otherwise."""
 
 
 def serve(
@@ -38,37 +31,30 @@ def serve(
         verbose: Whether to log everything.
 
     Returns:
-        The exit status: 0 after a clean end, 2 when there is nothing to serve.
+        The exit status: 0 after a clean end, 2 when there is nothing to serve or nowhere to log.
     """
-    start_logging(log_file, verbose)
+    signal.signal(signal.SIGTERM, _leave)
     try:
+        start_logging(log_file, verbose)
         backends = find_backends(names)
+    except OSError as exc:
+        sys.stderr.write(f"acp-manifold: can't log to {log_file}: {exc.strerror}\n")
+        return 2
     except NoBackend as exc:
         sys.stderr.write(f"acp-manifold: {exc.message}\n")
         return 2
-    anyio.run(_serve, backends, grace)
+    for backend in backends:
+        backend.prestart()
+
+    from .agent import run
+
+    run(backends, grace=grace)
     return 0
 
 
-async def _serve(backends: list[Backend], grace: float) -> None:
-    hub = Hub(backends, Ledger(state_directory() / "ledger.sqlite3"), grace=grace)
-    async with open_stdio() as (receive, write), anyio.create_task_group() as tg:
-        tg.start_soon(_end_on_signal, tg.cancel_scope)
-        outbound = Outbound(write)
-        async with anyio.create_task_group() as writing:
-            writing.start_soon(outbound.run)
-            async with hub.running():
-                await Connection(hub, outbound).run(receive)
-            outbound.close()
-            writing.cancel_scope.deadline = anyio.current_time() + LAST_WORDS_SECONDS
-        tg.cancel_scope.cancel()
-
-
-async def _end_on_signal(scope: anyio.CancelScope) -> None:
-    with anyio.open_signal_receiver(*END_SIGNALS) as signals:
-        async for number in signals:
-            logger.info("ending on %s", signal.Signals(number).name)
-            scope.cancel()
+def _leave(number: int, frame: object) -> NoReturn:
+    """A signal before the event loop is there to take it: nothing is open yet, so nothing needs closing."""
+    sys.exit(0)
 
 
 def start_logging(log_file: str | None, verbose: bool) -> None:

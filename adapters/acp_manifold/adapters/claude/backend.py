@@ -22,11 +22,11 @@ from acp_manifold.bridge.backend import (
     SessionSpec,
 )
 from acp_manifold.bridge.errors import BackendGone, SessionNotFound
-from acp_manifold.translators.updates import Update
 
 if TYPE_CHECKING:
     from acp_manifold.adapters.claude.store import Store
     from acp_manifold.translators.claude.records import Title
+    from acp_manifold.translators.updates import Update
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +55,9 @@ class ClaudeBackend:
     def program(self) -> Program | None:
         """The CLI to start; see `Backend.program`."""
         return find_program(self._environ)
+
+    def prestart(self) -> None:
+        """Nothing: a process serves one session, whose directory is not known yet."""
 
     @asynccontextmanager
     async def running(self, host: Host) -> AsyncGenerator[None, None]:

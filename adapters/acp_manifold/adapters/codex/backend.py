@@ -27,7 +27,7 @@ from acp_manifold.bridge.backend import (
     StoreOrigin,
 )
 from acp_manifold.bridge.errors import BackendGone, BridgeError, SessionNotFound
-from acp_manifold.translators.updates import Update
+from acp_manifold.bridge.starting import Started, start
 
 from . import program as programs
 from .ids import is_thread_id
@@ -35,6 +35,7 @@ from .index import TitleIndex
 
 if TYPE_CHECKING:
     from acp_manifold.translators.codex.threads import ThreadRow
+    from acp_manifold.translators.updates import Update
 
     from .server import AppServer
     from .session import CodexSession
@@ -67,10 +68,29 @@ class CodexBackend:
         self.start_limit = START_LIMIT
         """Seconds the app-server may take to answer its handshake."""
         self._life: _Life | None = None
+        self._early: Started | None = None
 
     def program(self) -> Program | None:
         """The CLI to start, or None."""
         return programs.find_program()
+
+    def prestart(self) -> None:
+        """Start the app-server now; the handshake comes when there is an event loop.
+
+        It ends by itself when its stdin does, so it needs nobody to end it if we don't come to use it.
+        """
+        program = self.program()
+        if program is None:
+            return
+        try:
+            self._early = start(programs.server_command(program), programs.neutral_directory(), programs.environment())
+        except BackendGone as exc:
+            logger.info("codex: %s", exc.message)
+
+    def take_started(self) -> Started | None:
+        """The app-server that was started early, once."""
+        early, self._early = self._early, None
+        return early
 
     @asynccontextmanager
     async def running(self, host: Host) -> AsyncGenerator[None]:
@@ -229,7 +249,8 @@ class _Life:
     async def _serve(self, program: Program, *, task_status: TaskStatus[AppServer]) -> None:
         from .server import serve
 
-        await serve(program, self.heard, limit=self._backend.start_limit, task_status=task_status)
+        started = self._backend.take_started()
+        await serve(program, self.heard, limit=self._backend.start_limit, started=started, task_status=task_status)
 
     # -- titles ---------------------------------------------------------------------------------
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from acp_manifold.bridge.backend import Program
-from acp_manifold.bridge.process import base_environment
 
 PATH_VARIABLE = "CODEX_PATH"
 """Names the program to start; blank means unset."""
@@ -60,9 +59,14 @@ def _packaged() -> Path | None:
     return None
 
 
+def server_command(program: Program) -> tuple[str, ...]:
+    """What to start to have an app-server on stdio."""
+    return (*program.command, "app-server")
+
+
 def environment() -> dict[str, str]:
     """What `codex app-server` gets: our own environment without marks of an enclosing Codex session."""
-    env = {name: value for name, value in base_environment().items() if name not in _MARKERS}
+    env = {name: value for name, value in os.environ.items() if name not in _MARKERS}
     if not env.get(HOME_VARIABLE):
         env.pop(HOME_VARIABLE, None)
     # Its log lines end up in messages for people; the commands it runs get NO_COLOR from Codex anyway.

@@ -16,11 +16,13 @@ from anyio.abc import TaskStatus
 from acp_manifold.bridge.backend import Program
 from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, RemoteError
 from acp_manifold.bridge.process import Child, spawn
+from acp_manifold.bridge.starting import Started
+from acp_manifold.bridge.version import __version__
 from acp_manifold.translators.codex.failures import without_keys
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
 
 from .client import Client, RequestId
-from .program import environment, neutral_directory
+from .program import environment, neutral_directory, server_command
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +93,7 @@ class AppServer:
             BackendGone: It ended, refused, or gave no answer within `limit` seconds.
         """
         params: JsonObject = {
-            "clientInfo": {"name": "acp-manifold", "title": "acp-manifold", "version": "0.1.0"},
+            "clientInfo": {"name": "acp-manifold", "title": "acp-manifold", "version": __version__},
             "capabilities": {
                 "experimentalApi": True,
                 "requestAttestation": False,
@@ -212,6 +214,7 @@ async def serve(
     named: Callable[[str, str], None],
     *,
     limit: float,
+    started: Started | None = None,
     task_status: TaskStatus[AppServer] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run one app-server until it ends or this is cancelled; started means that it answered the handshake.
@@ -220,8 +223,13 @@ async def serve(
         BackendGone: It did not come up. Once it is up nothing is raised: its end is told to the routes.
     """
     failure: BackendGone | None = None
-    command = (*program.command, "app-server")
-    async with spawn(command, cwd=neutral_directory(), env=environment(), name="codex app-server") as child:
+    async with spawn(
+        server_command(program),
+        cwd=neutral_directory(),
+        env=environment(),
+        name="codex app-server",
+        started=started,
+    ) as child:
         server = AppServer(child, named)
         try:
             async with anyio.create_task_group() as tasks:

@@ -1,0 +1,54 @@
+"""The running agent: one hub, one client on stdin and stdout, until either ends."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import Sequence
+
+import anyio
+
+from .backend import Backend
+from .connection import Connection
+from .hub import Hub
+from .ledger import Ledger, state_directory
+from .outbound import Outbound
+from .stdio import open_stdio
+
+logger = logging.getLogger(__name__)
+
+LAST_WORDS_SECONDS = 1.0
+"""How long a client that has closed our stdin is given to read what was still to be said."""
+
+END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def run(backends: Sequence[Backend], *, grace: float) -> None:
+    """Serve one client on stdin and stdout until it ends or a signal of `END_SIGNALS` comes.
+
+    Args:
+        backends: Whom to serve by, the default one first; at least one.
+        grace: Seconds a backend has to heed an interrupt.
+    """
+    anyio.run(_run, backends, grace)
+
+
+async def _run(backends: Sequence[Backend], grace: float) -> None:
+    hub = Hub(backends, Ledger(state_directory() / "ledger.sqlite3"), grace=grace)
+    async with open_stdio() as (receive, write), anyio.create_task_group() as tg:
+        tg.start_soon(_end_on_signal, tg.cancel_scope)
+        outbound = Outbound(write)
+        async with anyio.create_task_group() as writing:
+            writing.start_soon(outbound.run)
+            async with hub.running():
+                await Connection(hub, outbound).run(receive)
+            outbound.close()
+            writing.cancel_scope.deadline = anyio.current_time() + LAST_WORDS_SECONDS
+        tg.cancel_scope.cancel()
+
+
+async def _end_on_signal(scope: anyio.CancelScope) -> None:
+    with anyio.open_signal_receiver(*END_SIGNALS) as signals:
+        async for number in signals:
+            logger.info("ending on %s", signal.Signals(number).name)
+            scope.cancel()
