@@ -45,6 +45,8 @@ BRIDGE = textwrap.dedent(
 
 SHORT = textwrap.dedent(
     """
+    import os
+
     import anyio
     from acp_manifold.bridge.guard import guard
     from acp_manifold.bridge.process import spawn
