@@ -36,7 +36,7 @@ def entries(scenario: str) -> list[JsonObject]:
 
 def requests(scenario: str, subtype: str) -> list[JsonObject]:
     """The control requests of one kind that the CLI sent."""
-    lines = [obj(entry, "line") for entry in entries(scenario) if entry["dir"] == "out"]
+    lines = [obj(entry, "line") for entry in entries(scenario) if entry["dir"] == "in"]
     asked = [obj(line, "request") for line in lines if line.get("type") == "control_request"]
     return [request for request in asked if request.get("subtype") == subtype]
 
@@ -62,7 +62,7 @@ def play(scenario: str) -> Played:
     interrupts: set[str] = set()
     for entry in entries(scenario):
         line = obj(entry, "line")
-        if entry["dir"] == "in":
+        if entry["dir"] == "out":
             _sent(conversation, line, interrupts)
             continue
         frame = parse(line)
