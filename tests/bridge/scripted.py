@@ -105,6 +105,10 @@ class ScriptedSession:
 
     # what the bridge does
 
+    @property
+    def lost(self) -> bool:
+        return self._gone.is_set()
+
     async def prompt(self, prompt: Prompt) -> TurnEnd:
         self.prompts.append(prompt)
         self.backend.stored.setdefault(self.id, SessionRow(self.id, self.spec.cwd, self.backend.tick()))

@@ -137,9 +137,7 @@ async def test_the_backend_can_be_switched_until_the_first_prompt(tmp_path: Path
     alpha, beta = ScriptedBackend("alpha"), ScriptedBackend("beta")
     async with editor_on(alpha, beta) as editor:
         session = await editor.new(tmp_path, title="Kept")
-        result = await editor.request(
-            "session/set_config_option", sessionId=session, configId="backend", value="beta"
-        )
+        result = await editor.request("session/set_config_option", sessionId=session, configId="backend", value="beta")
         (option,) = as_objects(result["configOptions"])
         assert option["currentValue"] == "beta"
         assert not alpha.sessions[0].open and beta.sessions[0].open
@@ -218,3 +216,17 @@ async def test_garbage_is_answered_and_the_connection_goes_on(tmp_path: Path) ->
         codes = [obj(line, "error").get("code") for line in editor.lines[since:]]
         assert codes == [-32700, -32600, -32600, -32601]
         assert await editor.new(tmp_path)
+
+
+@pytest.mark.case("L01")
+async def test_text_that_is_none_names_no_session_and_no_directory(tmp_path: Path) -> None:
+    async with editor_on(ScriptedBackend()) as editor:
+        for method in ("session/load", "session/resume", "session/close", "session/set_title", "_acpmux/rename"):
+            error = await refused(
+                editor, method, sessionId="\ud800", cwd=str(tmp_path), mcpServers=[], title="t", newName="t"
+            )
+            assert error.code == -32002
+        assert await editor.request("session/delete", sessionId="\ud800") == {}
+        for cwd in ("/a\0b", "/\ud800"):
+            assert (await refused(editor, "session/list", cwd=cwd)).code == -32602
+            assert (await refused(editor, "session/new", cwd=cwd, mcpServers=[])).code == -32602

@@ -82,6 +82,12 @@ def all_end(descriptors: list[int], seconds: float) -> bool:
     return all(select.select([fd], [], [], max(0.0, deadline - time.monotonic()))[0] for fd in descriptors)
 
 
+def ignores(pid: int, number: signal.Signals) -> bool:
+    status = Path(f"/proc/{pid}/status").read_text()
+    mask = next(line for line in status.splitlines() if line.startswith("SigIgn:"))
+    return bool(int(mask.split()[1], 16) >> (number - 1) & 1)
+
+
 def memory_kib(pid: int) -> int:
     """What the process holds for itself alone."""
     rollup = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8")
@@ -93,6 +99,11 @@ def test_children_die_with_a_bridge_that_was_killed() -> None:
     with start(BRIDGE) as bridge:
         assert bridge.stdout is not None
         guardian, child, shell = map(int, bridge.stdout.readline().split())
+        # It comes up beside its first child: before that the signals would find nobody who ignores them.
+        until = time.monotonic() + 5
+        while not ignores(guardian, signal.SIGTERM) and time.monotonic() < until:
+            os.sched_yield()
+        assert ignores(guardian, signal.SIGTERM)
         assert memory_kib(guardian) < 10_000
         with ends_of([guardian, child, shell]) as descriptors:
             # Signals that reach a whole group or session don't stop it.

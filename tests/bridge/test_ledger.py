@@ -64,3 +64,22 @@ def test_the_state_directory_follows_xdg_and_takes_blank_as_unset(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", value)
     assert state_directory() == (tmp_path / expected / "acp-manifold")
+
+
+def test_a_file_that_another_program_locks_is_written_later_and_read_meanwhile(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite3"
+    ledger = Ledger(path)
+    ledger.put_alias("ours", KEY)
+    ledger.put_title(KEY, TitleRecord("Before", "client"))
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    ledger.put_title(KEY, TitleRecord("Meanwhile", "client"))
+    ledger.put_alias("second", Key("alpha", "2"))
+    assert ledger.title(KEY) == TitleRecord("Meanwhile", "client")
+    assert ledger.alias("ours") == KEY and ledger.aliases("alpha") == {"1": "ours", "2": "second"}
+    other.execute("ROLLBACK")
+    other.close()
+    ledger.close()
+    again = Ledger(path)
+    assert again.title(KEY) == TitleRecord("Meanwhile", "client") and again.alias("second") == Key("alpha", "2")
+    again.close()

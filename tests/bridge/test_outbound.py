@@ -66,7 +66,7 @@ async def test_what_is_sent_at_once_is_one_write_in_order() -> None:
     async with writing(reader) as outbound:
         outbound.send({"a": 1})
         outbound.send_line(b"raw")
-        outbound.send_text("k", "x", chunk)
+        outbound.send_text("lane", "k", "x", chunk)
         outbound.send({"b": 2})
     assert reader.blocks == [b'{"a":1}\nraw\n<x>\n{"b":2}\n']
 
@@ -85,7 +85,7 @@ async def test_chunks_stay_apart_while_the_reader_keeps_up() -> None:
     reader = Reader()
     async with writing(reader) as outbound:
         for word in ("one ", "two ", "three"):
-            outbound.send_text("k", word, chunk)
+            outbound.send_text("lane", "k", word, chunk)
     assert reader.text == "<one >\n<two >\n<three>\n"
 
 
@@ -96,12 +96,29 @@ async def test_adjoining_chunks_of_one_message_merge_when_the_reader_falls_behin
         outbound.send_line(b"first")
         await reader.write_begun()
         for word in ("a", "b", "c"):
-            outbound.send_text("k", word, chunk)
-        outbound.send_text("other", "d", chunk)
+            outbound.send_text("lane", "k", word, chunk)
+        outbound.send_text("lane", "other", "d", chunk)
         outbound.send_line(b"between")
-        outbound.send_text("other", "e", chunk)
-        outbound.send_text("other", "f", chunk)
+        outbound.send_text("lane", "other", "e", chunk)
+        outbound.send_text("lane", "other", "f", chunk)
     assert reader.text == "first\n<abc>\n<d>\nbetween\n<ef>\n"
+
+
+async def test_chunks_of_two_lanes_that_alternate_are_merged_each_in_its_own() -> None:
+    reader = Reader()
+    reader.stall()
+    async with writing(reader) as outbound:
+        outbound.send_line(b"first")
+        await reader.write_begun()
+        for number in ("1", "2", "3"):
+            outbound.send_text("a", "a", "a" + number, chunk)
+            outbound.send_text("b", "b", "b" + number, chunk)
+        outbound.send_line(b"of a", "a")
+        outbound.send_text("a", "a", "behind", chunk)
+        outbound.send_text("b", "b", "b4", chunk)
+        outbound.send_line(b"of all")
+        outbound.send_text("b", "b", "b5", chunk)
+    assert reader.text == "first\n<a1a2a3>\n<b1b2b3b4>\nof a\n<behind>\nof all\n<b5>\n"
 
 
 async def test_a_merged_chunk_has_its_bound() -> None:
@@ -112,7 +129,7 @@ async def test_a_merged_chunk_has_its_bound() -> None:
         outbound.send_line(b"first")
         await reader.write_begun()
         for _ in range(5):
-            outbound.send_text("k", half, chunk)
+            outbound.send_text("lane", "k", half, chunk)
     assert [len(line) for line in reader.text.split("\n")[1:-1]] == [
         MERGE_SIZE + 2,
         MERGE_SIZE + 2,
@@ -136,7 +153,7 @@ async def test_nothing_is_taken_after_close() -> None:
         outbound.send_line(b"last")
         outbound.close()
         outbound.send_line(b"late")
-        outbound.send_text("k", "late", chunk)
+        outbound.send_text("lane", "k", "late", chunk)
     assert reader.text == "last\n"
 
 
@@ -201,7 +218,7 @@ async def test_a_chunk_that_can_not_be_rendered_costs_only_itself(caplog: pytest
 
     reader = Reader()
     async with writing(reader) as outbound:
-        outbound.send_text("k", "bad", fail)
+        outbound.send_text("lane", "k", "bad", fail)
         outbound.send_line(b"good")
     assert reader.text == "good\n"
     assert outbound.pending == 0

@@ -333,3 +333,139 @@ async def test_a_client_that_does_not_read_gets_everything_later_in_order(tmp_pa
         assert slow.said(session) == "".join(f"{index} " for index in range(5000))
         assert len(slow.updates(session)) < 1000
         assert quick.said(other) == "hello"
+
+
+async def test_a_load_during_the_close_of_the_session_opens_it_afresh(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha) as editor:
+        session, cli, asked = await started(editor, alpha, tmp_path)
+        cli.finish()
+        await editor.answer(asked)
+        closing = editor.ask("session/close", sessionId=session)
+        loading = editor.ask("session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
+        assert await editor.answer(closing) == {}
+        await editor.answer(loading)
+        again = editor.prompt(session, "again")
+        await alpha.sessions[-1].prompted()
+        alpha.sessions[-1].finish()
+        assert await editor.answer(again) == END_TURN
+        assert not cli.open and alpha.sessions[-1] is not cli
+
+
+async def test_a_load_that_is_taken_back_does_not_spoil_the_next_one(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editors(alpha, count=2) as (one, two):
+        session, cli, asked = await started(one, alpha, tmp_path)
+        cli.finish()
+        await one.answer(asked)
+        await one.request("session/close", sessionId=session)
+        first = one.ask("session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
+        second = two.ask("session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
+        one.tell("$/cancel_request", requestId=first)
+        await two.answer(second)
+        again = two.prompt(session, "again")
+        await alpha.sessions[-1].prompted()
+        alpha.sessions[-1].finish()
+        assert await two.answer(again) == END_TURN
+
+
+async def test_load_and_delete_in_one_write_leave_nothing_open(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha) as editor:
+        session, cli, asked = await started(editor, alpha, tmp_path)
+        cli.finish()
+        await editor.answer(asked)
+        await editor.request("session/close", sessionId=session)
+        loading = editor.ask("session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
+        deleting = editor.ask("session/delete", sessionId=session)
+        await editor.answer(loading)
+        assert await editor.answer(deleting) == {}
+        assert all(not opened.open for opened in alpha.sessions)
+        with pytest.raises(Refused) as caught:
+            await editor.answer(editor.prompt(session, "x"))
+        assert caught.value.code == -32002
+
+
+async def test_a_switch_and_a_prompt_in_one_write_run_on_the_new_backend(tmp_path: Path) -> None:
+    alpha, beta = ScriptedBackend("alpha"), ScriptedBackend("beta")
+    async with editor_on(alpha, beta) as editor:
+        session = await editor.new(tmp_path)
+        switching = [
+            editor.ask("session/set_config_option", sessionId=session, configId="backend", value=value)
+            for value in ("beta", "alpha", "beta")
+        ]
+        asked = editor.prompt(session, "go")
+        for request in switching:
+            await editor.answer(request)
+        with anyio.fail_after(5):
+            await beta.sessions[-1].prompted()
+        beta.sessions[-1].finish()
+        assert await editor.answer(asked) == END_TURN
+        assert all(not cli.open and not cli.prompts for cli in alpha.sessions)
+
+
+async def test_a_switch_to_a_backend_that_can_not_start_changes_nothing(tmp_path: Path) -> None:
+    alpha, beta = ScriptedBackend("alpha"), ScriptedBackend("beta")
+    beta.refuses = BackendGone("Beta did not come up")
+    async with editor_on(alpha, beta) as editor:
+        session = await editor.new(tmp_path)
+        with pytest.raises(Refused, match="did not come up"):
+            await editor.request("session/set_config_option", sessionId=session, configId="backend", value="beta")
+        asked = editor.prompt(session, "go")
+        with anyio.fail_after(5):
+            while len(alpha.sessions) < 2:
+                await alpha.opened()
+            await alpha.sessions[1].prompted()
+        alpha.sessions[1].finish()
+        assert await editor.answer(asked) == END_TURN
+
+
+async def test_the_backends_own_id_of_an_open_session_opens_no_second_one(tmp_path: Path) -> None:
+    alpha, beta = ScriptedBackend("alpha"), ScriptedBackend("beta")
+    async with editor_on(alpha, beta) as editor:
+        session = await editor.new(tmp_path)
+        await editor.request("session/set_config_option", sessionId=session, configId="backend", value="beta")
+        asked = editor.prompt(session, "go")
+        cli = beta.sessions[-1]
+        await cli.prompted()
+        assert cli.id != session
+        with pytest.raises(Refused) as caught:
+            await editor.request("session/resume", sessionId=cli.id, cwd=str(tmp_path), mcpServers=[])
+        assert caught.value.data["sessionId"] == session
+        assert await editor.request("session/set_title", sessionId=cli.id, title="Mine") == {"title": "Mine"}
+        assert editor.titles(session) == ["Mine"]
+        cli.finish()
+        assert await editor.answer(asked) == END_TURN
+        assert len(beta.sessions) == 1
+
+
+async def test_a_prompt_right_after_an_idle_cli_died_resumes_without_an_error(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha) as editor:
+        session, cli, asked = await started(editor, alpha, tmp_path)
+        cli.finish()
+        await editor.answer(asked)
+        cli.die("killed")
+        again = editor.prompt(session, "again")
+        with anyio.fail_after(5):
+            while len(alpha.sessions) < 2:
+                await alpha.opened()
+            await alpha.sessions[1].prompted()
+        assert alpha.sessions[1].resumed and len(cli.prompts) == 1
+        alpha.sessions[1].finish()
+        assert await editor.answer(again) == END_TURN
+
+
+async def test_a_resume_that_fails_leaves_the_client_detached(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editors(alpha, count=2) as (one, two):
+        session, cli, asked = await started(one, alpha, tmp_path)
+        cli.finish()
+        await one.answer(asked)
+        cli.die("killed")
+        alpha.refuses = BackendFault("held by another process")
+        with pytest.raises(Refused, match="held by another"):
+            await two.request("session/resume", sessionId=session, cwd=str(tmp_path), mcpServers=[])
+        with pytest.raises(Refused) as caught:
+            await two.answer(two.prompt(session, "x"))
+        assert caught.value.code == -32002

@@ -218,3 +218,85 @@ async def test_a_damaged_ledger_is_set_aside_and_store_titles_stay(tmp_path: Pat
     async with editor_on(alpha, ledger=Ledger(path)) as editor:
         assert await title_of(editor, session) == "Kept"
     assert (tmp_path / "ledger.sqlite3.damaged").exists()
+
+
+async def test_a_title_set_while_the_session_closes_is_stored(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha) as editor:
+        session, cli, asked = await started(editor, alpha, tmp_path)
+        await finished(editor, cli, asked)
+        for first, second in (("session/set_title", "session/close"), ("session/close", "session/set_title")):
+            params = {"sessionId": session, "title": f"Behind {first}"}
+            requests = [editor.ask(method, **params) for method in (first, second)]
+            for request in requests:
+                await editor.answer(request)
+            assert await title_of(editor, session) == f"Behind {first}"
+            await editor.request("session/resume", sessionId=session, cwd=str(tmp_path), mcpServers=[])
+
+
+async def test_a_title_set_while_the_session_loads_is_the_one_that_stays(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha) as editor:
+        session, cli, asked = await started(editor, alpha, tmp_path)
+        await editor.request("session/set_title", sessionId=session, title="Old")
+        await finished(editor, cli, asked)
+        await editor.request("session/close", sessionId=session)
+        loading = editor.ask("session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
+        setting = editor.ask("session/set_title", sessionId=session, title="New")
+        await editor.answer(loading)
+        assert await editor.answer(setting) == {"title": "New"}
+        assert editor.titles(session)[-1] == "New"
+        assert await title_of(editor, session) == "New" == alpha.stored[session].title
+
+
+async def test_a_rename_elsewhere_back_to_our_last_but_one_title_is_heard(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha) as editor:
+        session, cli, asked = await started(editor, alpha, tmp_path)
+        for title in ("One", "Two"):
+            await editor.request("session/set_title", sessionId=session, title=title)
+            for _ in range(2):
+                alpha.hear(session, title, "user")
+        alpha.hear(session, "One", "user")
+        await finished(editor, cli, asked)
+        assert editor.titles(session) == ["One", "Two", "One"]
+
+
+async def test_a_session_whose_cli_died_before_it_stored_anything_keeps_its_title(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha) as editor:
+        session, cli, asked = await started(editor, alpha, tmp_path)
+        alpha.stored.clear()
+        cli.die("killed")
+        with pytest.raises(Refused, match="killed"):
+            await editor.answer(asked)
+        assert await editor.request("session/set_title", sessionId=session, title="Kept") == {"title": "Kept"}
+        again = editor.prompt(session, "again")
+        with anyio.fail_after(5):
+            while len(alpha.sessions) < 2:
+                await alpha.opened()
+            await alpha.sessions[1].prompted()
+        await finished(editor, alpha.sessions[1], again)
+        assert not alpha.sessions[1].resumed
+        assert await title_of(editor, session) == "Kept"
+
+
+@pytest.mark.parametrize("title", ["\u2800", "\ufe0f", "\u0301", "\u2800 \u0301"])
+async def test_a_title_that_shows_nothing_is_refused(tmp_path: Path, title: str) -> None:
+    async with editor_on(ScriptedBackend()) as editor:
+        session = await editor.new(tmp_path)
+        with pytest.raises(Refused) as caught:
+            await editor.request("session/set_title", sessionId=session, title=title)
+        assert caught.value.code == -32602
+
+
+@pytest.mark.parametrize(("typed", "stored"), [("/rename a\nb", "a b"), ("/rename\tX", "X"), (" /rename  Y ", "Y")])
+async def test_rename_may_be_followed_by_any_space(tmp_path: Path, typed: str, stored: str) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha) as editor:
+        session = await editor.new(tmp_path)
+        assert await editor.answer(editor.prompt(session, typed)) == END_TURN
+        assert stored in editor.said(session)
+        assert await editor.answer(editor.prompt(session, "/rename ")) == END_TURN
+        assert "/rename TITLE" in editor.said(session)
+        assert alpha.sessions[0].prompts == []

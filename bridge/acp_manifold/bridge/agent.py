@@ -37,14 +37,18 @@ async def _run(backends: Sequence[Backend], grace: float) -> None:
     hub = Hub(backends, Ledger(state_directory() / "ledger.sqlite3"), grace=grace)
     async with open_stdio() as (receive, write), anyio.create_task_group() as tg:
         tg.start_soon(_end_on_signal, tg.cancel_scope)
-        outbound = Outbound(write)
-        async with anyio.create_task_group() as writing:
-            writing.start_soon(outbound.run)
-            async with hub.running():
-                await Connection(hub, outbound).run(receive)
+        outbound, writing = Outbound(write), anyio.CancelScope()
+        tg.start_soon(_write, outbound, writing)
+        async with hub.running():
+            await Connection(hub, outbound).run(receive)
             outbound.close()
-            writing.cancel_scope.deadline = anyio.current_time() + LAST_WORDS_SECONDS
+            writing.deadline = anyio.current_time() + LAST_WORDS_SECONDS
         tg.cancel_scope.cancel()
+
+
+async def _write(outbound: Outbound, scope: anyio.CancelScope) -> None:
+    with scope:
+        await outbound.run()
 
 
 async def _end_on_signal(scope: anyio.CancelScope) -> None:

@@ -133,6 +133,11 @@ class BackendSession(Protocol):
         """The backend's own session id."""
         ...
 
+    @property
+    def lost(self) -> bool:
+        """Whether the CLI no longer serves this session; known before any call on it fails with `BackendGone`."""
+        ...
+
     async def prompt(self, prompt: Prompt) -> TurnEnd:
         """Run one turn. Called for one turn at a time.
 

@@ -16,6 +16,7 @@ from acp_manifold.translators.acp import prompts, requests, v1
 from acp_manifold.translators.acp.output import ToolOutputs
 from acp_manifold.translators.acp.requests import TITLE_METHODS, BadParams
 from acp_manifold.translators.narrow import JsonObject, as_int
+from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import MessageChunk, Prompt, Question, Text, Update
 
 from .backend import Backend
@@ -127,11 +128,12 @@ class Connection:
             if render is None or key != attached.chunk_key:
                 render = attached.chunk_render = partial(_render_chunk, session_id, update)
                 attached.chunk_key = key
-            self._outbound.send_text(key, update.content.text, render)
+            self._outbound.send_text(session_id, key, update.content.text, render)
             return
         shown = attached.outputs.shown(update)
         if shown is not None:
-            self._peer.notify("session/update", v1.update_params(session_id, shown))
+            params = v1.update_params(session_id, shown)
+            self._outbound.send({"jsonrpc": "2.0", "method": "session/update", "params": params}, session_id)
 
     # -- requests ---------------------------------------------------------------------------------
 
@@ -174,7 +176,11 @@ class Connection:
         setup = requests.session_setup(params)
         history = _Attached()
         emit = partial(self._send, session_id, history) if replay else None
-        session = await self._hub.open(session_id, setup, self, emit)
+        try:
+            session = await self._hub.open(session_id, setup, self, emit)
+        except BaseException:
+            self._opening.pop(session_id, None)
+            raise
         self._attach(session_id, call)
         return {"configOptions": [self._backend_option(session)]}
 
@@ -195,8 +201,6 @@ class Connection:
 
     async def _list(self, params: JsonObject, call: Call) -> JsonObject:
         cwd, cursor = requests.list_filter(params)
-        if cwd is not None and not cwd.startswith("/"):
-            raise BadParams("cwd", f"must be an absolute path, got {cwd[:200]!r}")
         after = decode_cursor(cursor, cwd) if cursor is not None else None
         page = await self._hub.page(cwd, after)
         rows = [
@@ -237,6 +241,9 @@ class Connection:
 
     async def _rename_by_prompt(self, session: Session, title: str) -> JsonObject:
         """`/rename X` as a prompt: no model is asked; what would have been the answer says what is stored."""
+        if not normalise(title):
+            self.deliver(session.id, MessageChunk("agent", Text("Type the new title behind it: /rename TITLE")))
+            return {"stopReason": "end_turn"}
         stored = await self._hub.set_title(session.id, title)
         self.deliver(session.id, MessageChunk("agent", Text(f"Session renamed to: {stored}")))
         return {"stopReason": "end_turn"}
@@ -258,15 +265,20 @@ class Connection:
         self._attached.pop(session_id, None)
         return {}
 
-    async def _set_config_option(self, params: JsonObject, call: Call) -> JsonObject:
+    def _set_config_option(self, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
         session = self._hub.session(requests.session_id(params), self)
         option, value = requests.config_choice(params)
         if option != "backend":
             raise BadParams("configId", f"{option[:100]!r} is no option of this session; there is: backend")
         if not isinstance(value, str):
             raise BadParams("value", "must be a string")
-        await session.switch(self._hub.choose(value))
-        return {"configOptions": [self._backend_option(session)]}
+        switched = session.switch(self._hub.choose(value))
+
+        async def answer() -> JsonObject:
+            await switched
+            return {"configOptions": [self._backend_option(session)]}
+
+        return answer()
 
     def _backend_option(self, session: Session) -> JsonObject:
         choices: list[Backend] = [session.backend]

@@ -80,6 +80,10 @@ class SessionNotFound(PeerFault):
         super().__init__(message or f"Session not found: {session_id[:200]}", {"sessionId": session_id[:200]})
 
 
+class SessionEnded(SessionNotFound):
+    """The session was open when the work on it began, and was closed before its end."""
+
+
 class RequestCancelled(PeerFault):
     """The client took the request back with `$/cancel_request`."""
 

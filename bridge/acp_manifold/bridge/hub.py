@@ -16,13 +16,15 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from acp_manifold.translators.acp.requests import SessionSetup
+from acp_manifold.translators.acp.requests import SessionSetup, absolute_path
+from acp_manifold.translators.narrow import is_text
 from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import Update
 
 from .backend import Backend, ListQuery, SessionRow, SessionSpec, StoreOrigin
 from .client import Client
-from .errors import BackendFault, BridgeError, InvalidParams, LoginNeeded, SessionNotFound
+from .errors import BackendFault, BridgeError, InvalidParams, InvalidRequest, LoginNeeded, SessionEnded, SessionNotFound
+from .keyed_locks import KeyedLocks
 from .ledger import Key, Ledger
 from .listing import PAGE, Page, Place, join
 from .session import Session
@@ -66,6 +68,8 @@ class Hub:
         self._watcher = Watcher()
         self._sessions: dict[str, Session] = {}
         self._by_key: dict[Key, Session] = {}
+        self._changing = KeyedLocks()
+        """Held for a session's id while where it is changes: opening, closing, deleting, writing at rest."""
         self._tasks: TaskGroup | None = None
 
     # -- life ---------------------------------------------------------------------------------
@@ -121,13 +125,16 @@ class Hub:
 
     async def _put_back(self, session: Session) -> None:
         """Write our title again if the store now shows another one."""
-        if session.key is None:
+        key = session.key
+        if key is None:
             return
-        title = self._keeper.current(session.key).text
+
+        async def shown() -> str | None:
+            row = await session.backend.find(key.id)
+            return row.title if row is not None and row.title_origin is not None else None
+
         try:
-            row = await session.backend.find(session.key.id)
-            if row is not None and row.title_origin is not None and normalise(row.title or "") != title:
-                await session.rename(title)
+            await self._keeper.put_back(key, shown, session.rename)
         except BridgeError as exc:
             logger.warning("session %s: the title could not be put back: %s", session.id, exc.message)
 
@@ -200,23 +207,39 @@ class Hub:
             BridgeError: The CLI can't serve it.
         """
         spec = spec_of(setup)
-        session = self._sessions.get(session_id)
-        located = await self._locate(session_id)
-        if session is None and located is None:
-            raise SessionNotFound(session_id)
-        if located is not None and replay is not None:
-            await located.backend.replay(located.row.id, replay)
-        session = self._sessions.get(session_id, session)
-        if session is not None:
-            session.attach(client)
-            await session.open()
-            return session
-        assert located is not None
-        known = self._keeper.seen_in_store(located.key, located.row.title, located.row.title_origin)
-        session = await self._start(located.backend, spec, client, known=(session_id, located.row.id))
+        async with self._changing.holding(self._lock_name(session_id)):
+            session = self._sessions.get(session_id)
+            located = await self._locate(session_id)
+            if session is None and located is None:
+                raise SessionNotFound(session_id)
+            other = self._by_key.get(located.key) if located is not None else None
+            if other is not None and other.id != session_id:
+                raise InvalidRequest(
+                    f"This session is open here under another id: {other.id}",
+                    {"reason": "open_under_another_id", "sessionId": other.id},
+                )
+            if located is not None and replay is not None:
+                await located.backend.replay(located.row.id, replay)
+            if session is not None:
+                await self._join(session, client)
+                return session
+            assert located is not None
+            known = self._keeper.seen_in_store(located.key, located.row.title, located.row.title_origin)
+            session = await self._start(located.backend, spec, client, known=(session_id, located.row.id))
         if known.origin != "none":
             session.tell_title(known.text)
         return session
+
+    async def _join(self, session: Session, client: Client) -> None:
+        """Attach a client to a session that is open here, unless the session can't be served."""
+        known = client in session.clients
+        session.attach(client)
+        try:
+            await session.open()
+        except BaseException:
+            if not known and session.detach(client):
+                await self._abandon(session)
+            raise
 
     async def _start(
         self, backend: Backend, spec: SessionSpec, client: Client, known: tuple[str, str] | None
@@ -300,23 +323,29 @@ class Hub:
         """
         session = self.find(session_id, client)
         if session is not None:
-            await self.detach(client, session)
-        elif await self._locate(session_id) is None:
-            raise SessionNotFound(session_id)
+            # At once, also while the session is still being opened for somebody else.
+            session.cancel_for(client)
+        async with self._changing.holding(self._lock_name(session_id)):
+            session = self.find(session_id, client)
+            if session is not None:
+                await self.detach(client, session)
+            elif await self._locate(session_id) is None:
+                raise SessionNotFound(session_id)
 
     async def delete(self, session_id: str) -> None:
         """Remove a session for good; one that no backend has is no error."""
-        session = self._sessions.get(session_id)
-        if session is not None:
-            await session.end()
-            found = (session.backend, session.key) if session.key is not None else None
-        else:
+        async with self._changing.holding(self._lock_name(session_id)):
             located = await self._locate(session_id)
-            found = (located.backend, located.key) if located is not None else None
-        if found is not None:
-            backend, key = found
-            await backend.delete(key.id)
-            self._keeper.forget(key)
+            session = self._open_one(session_id, located)
+            if session is not None:
+                await session.end()
+                found = (session.backend, session.key) if session.key is not None else None
+            else:
+                found = (located.backend, located.key) if located is not None else None
+            if found is not None:
+                backend, key = found
+                await backend.delete(key.id)
+                self._keeper.forget(key)
 
     async def set_title(self, session_id: str, title: str) -> str:
         """Set a title for a client and give back what is stored; every attached client is told.
@@ -326,19 +355,51 @@ class Hub:
             SessionNotFound: No backend has the session.
             BridgeError: It can't be stored, with the reason.
         """
-        session = self._sessions.get(session_id)
-        if session is not None and session.key is not None:
-            stored = await self._keeper.set(session.key, title, session.rename)
-            session.tell_title(stored)
-            return stored
-        located = await self._locate(session_id)
-        if located is None:
+        async with self._changing.holding(self._lock_name(session_id)):
+            session = self._sessions.get(session_id)
+            located = await self._locate(session_id) if session is None else None
+            session = self._open_one(session_id, located)
+            key = session.key if session is not None else located.key if located is not None else None
+        if key is None:
             raise SessionNotFound(session_id)
-        backend, row = located.backend, located.row
-        return await self._keeper.set(located.key, title, lambda text: backend.rename(row.id, text))
+        ours = session.id if session is not None else session_id
+        stored = await self._keeper.set(key, title, lambda text: self._write_title(ours, text))
+        session = self._sessions.get(ours)
+        if session is not None:
+            session.tell_title(stored)
+        return stored
+
+    async def _write_title(self, session_id: str, title: str) -> str:
+        """Write a title where the session is: to whoever serves it, else into the store."""
+        session = self._sessions.get(session_id)
+        if session is not None:
+            try:
+                return await session.rename(title)
+            except SessionEnded:
+                logger.debug("session %s ended while it was titled: it is titled at rest", session_id)
+        async with self._changing.holding(self._lock_name(session_id)):
+            session = self._sessions.get(session_id)
+            if session is not None:
+                return await session.rename(title)
+            located = await self._locate(session_id)
+            if located is None:
+                raise SessionNotFound(session_id)
+            return await located.backend.rename(located.row.id, title)
+
+    def _lock_name(self, session_id: str) -> str:
+        """One name for a session, whichever of its ids a client uses."""
+        alias = self._ledger.alias(session_id) if is_text(session_id) else None
+        return alias.id if alias is not None else session_id
+
+    def _open_one(self, session_id: str, located: Located | None) -> Session | None:
+        """The session that is open here, by our id of it or as the store's `located`."""
+        session = self._sessions.get(session_id)
+        return self._by_key.get(located.key) if session is None and located is not None else session
 
     async def _locate(self, session_id: str) -> Located | None:
-        """Find a session in the stores, by our id of it."""
+        """Find a session in the stores, by our id of it. Ids are text: one with half a surrogate pair is nobody's."""
+        if not is_text(session_id):
+            return None
         alias = self._ledger.alias(session_id)
         if alias is not None:
             backend = self.backends.get(alias.backend)
@@ -404,9 +465,8 @@ def spec_of(setup: SessionSetup) -> SessionSpec:
 
 
 def _check_directory(field: str, path: str) -> None:
+    absolute_path(field, path)
     shown = path[:200]
-    if not os.path.isabs(path) or "\0" in path:
-        raise InvalidParams(f"{field}: must be an absolute path, got {shown!r}", {"field": field})
     if not os.path.exists(path):
         raise InvalidParams(f"{field}: there is no directory {shown!r}", {"field": field})
     if not os.path.isdir(path):

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, get_args
 
 from acp_manifold.translators.titles import Origin
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 1
-BUSY_SECONDS = 2.0
-"""How long a write waits for another bridge's; each is one short statement."""
+BUSY_SECONDS = 0.1
+"""How long a write waits for another bridge's, which is short; the event loop waits with it."""
 
 _SCHEMA = """
 CREATE TABLE titles (
@@ -35,8 +35,6 @@ CREATE TABLE aliases (
 ) WITHOUT ROWID;
 CREATE INDEX aliases_by_id ON aliases (backend, id);
 """
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,99 +61,162 @@ def state_directory() -> Path:
 
 
 class Ledger:
-    """Titles with their origin, and aliases. All calls are short, synchronous and never raise for a bad file."""
+    """Titles with their origin, and aliases. All calls are short, synchronous and never raise for a bad file.
+
+    What the file does not take now (another bridge is writing, the disk is full) is kept and
+    written with the next call; what is kept counts over what the file says.
+    """
 
     def __init__(self, path: Path | None) -> None:
         """Open lazily at `path`; None keeps everything in memory, for tests."""
         self._path = path
         self._db: sqlite3.Connection | None = None
+        self._usable = True
+        self._kept_titles: dict[Key, TitleRecord | None] = {}
+        self._kept_aliases: dict[str, Key | None] = {}
 
     def title(self, key: Key) -> TitleRecord | None:
         """What we know about a session's title."""
-        row = self._read("SELECT title, origin FROM titles WHERE backend = ? AND id = ?", (key.backend, key.id))
-        return _record(row[0]) if row else None
+        if key in self._kept_titles:
+            return self._kept_titles[key]
+        rows = self._read("SELECT title, origin FROM titles WHERE backend = ? AND id = ?", (key.backend, key.id))
+        return _record(rows[0]) if rows else None
 
     def titles(self, backend: str) -> dict[str, TitleRecord]:
         """All titles we know of a backend's sessions, by its id."""
         rows = self._read("SELECT title, origin, id FROM titles WHERE backend = ?", (backend,))
-        return {str(row[2]): record for row in rows if (record := _record(row)) is not None}
+        found = {str(row[2]): _record(row) for row in rows}
+        found |= {key.id: record for key, record in self._kept_titles.items() if key.backend == backend}
+        return {name: record for name, record in found.items() if record is not None}
 
     def put_title(self, key: Key, record: TitleRecord) -> None:
         """Remember a title."""
-        self._write(
-            "INSERT INTO titles VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET title = excluded.title,"
-            " origin = excluded.origin",
-            (key.backend, key.id, record.text, record.origin),
-        )
+        self._kept_titles[key] = record
+        self._flush()
 
     def alias(self, session: str) -> Key | None:
         """The backend's name of a session whose id is not the backend's own."""
+        if session in self._kept_aliases:
+            return self._kept_aliases[session]
         rows = self._read("SELECT backend, id FROM aliases WHERE session = ?", (session,))
         return Key(str(rows[0][0]), str(rows[0][1])) if rows else None
 
     def aliases(self, backend: str) -> dict[str, str]:
         """Our ids of a backend's sessions, by its id, where they differ."""
-        rows = self._read("SELECT id, session FROM aliases WHERE backend = ?", (backend,))
-        return {str(row[0]): str(row[1]) for row in rows}
+        rows = self._read("SELECT session, id FROM aliases WHERE backend = ?", (backend,))
+        found: dict[str, Key | None] = {str(row[0]): Key(backend, str(row[1])) for row in rows}
+        found |= self._kept_aliases
+        return {key.id: session for session, key in found.items() if key is not None and key.backend == backend}
 
     def put_alias(self, session: str, key: Key) -> None:
         """Remember that `session` is the backend's `key`."""
-        self._write(
-            "INSERT INTO aliases VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET backend = excluded.backend,"
-            " id = excluded.id",
-            (session, key.backend, key.id),
-        )
+        self._kept_aliases[session] = key
+        self._flush()
 
     def forget(self, key: Key) -> None:
         """Drop all we know about a session that is gone for good."""
-        self._write("DELETE FROM titles WHERE backend = ? AND id = ?", (key.backend, key.id))
-        self._write("DELETE FROM aliases WHERE backend = ? AND id = ?", (key.backend, key.id))
+        self._kept_titles[key] = None
+        ours = self.aliases(key.backend).get(key.id)
+        if ours is not None:
+            self._kept_aliases[ours] = None
+        self._flush()
 
     def close(self) -> None:
-        """Close the file."""
+        """Write what is still kept, if that can be, and close the file."""
+        self._flush()
+        if self._kept_titles or self._kept_aliases:
+            logger.warning("the ledger %s did not take the last titles", self._path)
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         if self._db is not None:
             self._db.close()
             self._db = None
 
+    def _flush(self) -> None:
+        if not self._kept_titles and not self._kept_aliases:
+            return
+        db = self._open()
+        if db is not None and self._guarded(lambda: _save(db, self._kept_titles, self._kept_aliases)):
+            self._kept_titles.clear()
+            self._kept_aliases.clear()
+
     def _read(self, sql: str, values: tuple[str, ...]) -> list[tuple[object, ...]]:
-        return self._guarded(lambda db: db.execute(sql, values).fetchall(), [])
+        self._flush()
+        rows: list[tuple[object, ...]] = []
+        db = self._open()
+        if db is not None:
+            self._guarded(lambda: rows.extend(db.execute(sql, values)))
+        return rows
 
-    def _write(self, sql: str, values: tuple[str, ...]) -> None:
-        def write(db: sqlite3.Connection) -> None:
-            db.execute(sql, values)
+    def _open(self) -> sqlite3.Connection | None:
+        """The open file, if there is one that can be used."""
+        if self._db is None and self._usable:
 
-        self._guarded(write, None)
+            def connect() -> None:
+                self._db = _connect(self._path)
 
-    def _guarded(self, act: Callable[[sqlite3.Connection], _T], otherwise: _T) -> _T:
+            self._guarded(connect)
+        return self._db
+
+    def _guarded(self, act: Callable[[], None]) -> bool:
+        """Whether `act` on the file went well; what is wrong with the file decides what becomes of it."""
         import sqlite3  # not at the top: nobody needs it before the first session
 
         try:
-            return act(self._open())
-        except (sqlite3.Error, OSError) as exc:
-            logger.warning("the ledger %s can't be used, titles are kept in memory: %s", self._path, exc)
-            self.close()
-            if self._path is None:
-                return otherwise
-            self._set_aside(exc)
-            return act(self._open())
+            act()
+        except sqlite3.OperationalError as exc:
+            if getattr(exc, "sqlite_errorcode", None) in (
+                sqlite3.SQLITE_BUSY,
+                sqlite3.SQLITE_LOCKED,
+                sqlite3.SQLITE_FULL,
+            ):
+                logger.warning("the ledger %s is written later: %s", self._path, exc)
+            else:
+                self._give_up(exc)
+        except (sqlite3.DatabaseError, OSError) as exc:
+            if isinstance(exc, sqlite3.DatabaseError) and self._path is not None and self._set_aside(exc):
+                return False
+            self._give_up(exc)
+        else:
+            return True
+        return False
 
-    def _open(self) -> sqlite3.Connection:
-        if self._db is None:
-            self._db = _connect(self._path)
-        return self._db
+    def _give_up(self, exc: Exception) -> None:
+        logger.warning("the ledger %s can't be used, titles are kept in memory: %s", self._path, exc)
+        self._disconnect()
+        self._usable = False
 
-    def _set_aside(self, exc: Exception) -> None:
-        """Move a damaged file out of the way; where that is not the trouble, go on in memory."""
-        import sqlite3
+    def _set_aside(self, exc: Exception) -> bool:
+        """Move a damaged file out of the way, so that the next call begins a new one."""
+        logger.warning("the ledger %s is damaged (%s): it is kept as %s.damaged", self._path, exc, self._path)
+        self._disconnect()
+        try:
+            os.replace(str(self._path), f"{self._path}.damaged")
+            for rest in ("-wal", "-shm"):
+                Path(f"{self._path}{rest}").unlink(missing_ok=True)
+        except OSError as again:
+            logger.warning("it can't be moved: %s", again)
+            return False
+        return True
 
-        if isinstance(exc, sqlite3.DatabaseError) and not isinstance(exc, sqlite3.OperationalError) and self._path:
-            try:
-                os.replace(self._path, f"{self._path}.damaged")
-                self._open()
-                return
-            except (sqlite3.Error, OSError) as again:
-                logger.warning("no new ledger at %s: %s", self._path, again)
-        self._path = None
+
+def _save(db: sqlite3.Connection, titles: Mapping[Key, TitleRecord | None], aliases: Mapping[str, Key | None]) -> None:
+    """Write all of it, or nothing."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for key, record in titles.items():
+            db.execute("DELETE FROM titles WHERE backend = ? AND id = ?", (key.backend, key.id))
+            if record is not None:
+                db.execute("INSERT INTO titles VALUES (?, ?, ?, ?)", (key.backend, key.id, record.text, record.origin))
+        for session, alias in aliases.items():
+            db.execute("DELETE FROM aliases WHERE session = ?", (session,))
+            if alias is not None:
+                db.execute("INSERT INTO aliases VALUES (?, ?, ?)", (session, alias.backend, alias.id))
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:
@@ -169,15 +230,13 @@ def _connect(path: Path | None) -> sqlite3.Connection:
         db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
     try:
         _prepare(db)
-    except sqlite3.Error:
+    except BaseException:
         db.close()
         raise
     return db
 
 
 def _prepare(db: sqlite3.Connection) -> None:
-    import sqlite3
-
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     if _version(db) == SCHEMA_VERSION:
@@ -188,10 +247,12 @@ def _prepare(db: sqlite3.Connection) -> None:
             for statement in filter(str.strip, _SCHEMA.split(";")):
                 db.execute(statement)
             db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    finally:
-        db.execute("COMMIT")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
     if _version(db) != SCHEMA_VERSION:
-        raise sqlite3.OperationalError(f"made by another version (schema {_version(db)})")
+        raise OSError(f"made by another version (schema {_version(db)})")
 
 
 def _version(db: sqlite3.Connection) -> int:

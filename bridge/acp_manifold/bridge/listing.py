@@ -71,8 +71,8 @@ def decode_cursor(cursor: str, cwd: str | None) -> Place:
         fields = as_list(json.loads(raw[4:]))
     except (ValueError, binascii.Error):
         raise InvalidParams("cursor: was not given out by this agent", {"field": "cursor"}) from None
-    updated_at, row_id = as_str(fields[0]), as_str(fields[1])
-    if len(fields) != 3 or updated_at is None or row_id is None:
+    updated_at, row_id = (as_str(field) for field in fields[:2]) if len(fields) == 3 else (None, None)
+    if updated_at is None or row_id is None:
         raise InvalidParams("cursor: was not given out by this agent", {"field": "cursor"})
     if fields[2] != cwd:
         raise InvalidParams("cursor: belongs to a list with another cwd filter", {"field": "cursor"})

@@ -3,7 +3,7 @@
 Sending never blocks and never fails: it queues. One task, `Outbound.run`, writes. While the
 other side keeps up, every message is a line of its own; when it has fallen behind, adjoining
 text chunks of one message are merged, so that a slow reader gets fewer and larger chunks
-instead of an ever longer queue. Nothing is reordered and no text is lost.
+instead of an ever longer queue. Within a lane nothing is reordered, and no text is lost.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ _TEXT_OVERHEAD: Final = 160
 class _Text:
     """A text chunk that is not rendered yet."""
 
-    __slots__ = ("key", "parts", "render", "size")
+    __slots__ = ("key", "lane", "parts", "render", "size")
 
-    def __init__(self, key: Hashable, text: str, render: Callable[[str], bytes]) -> None:
+    def __init__(self, lane: Hashable, key: Hashable, text: str, render: Callable[[str], bytes]) -> None:
+        self.lane = lane
         self.key = key
         self.parts = [text]
         self.render = render
@@ -63,6 +64,8 @@ class Outbound:
         """Called once when the link breaks; may be set at any time before."""
         self._write = write
         self._queue: deque[bytes | _Text] = deque()
+        self._growing: dict[Hashable, _Text] = {}
+        """The chunk each lane ended with, while it is queued and nothing of the lane is behind it."""
         self._pending = 0
         self._closed = False
         self._writing = False
@@ -80,36 +83,46 @@ class Outbound:
         """Whether the link broke or was abandoned: what is sent now goes nowhere."""
         return self._broken.is_set()
 
-    def send(self, obj: JsonObject) -> None:
+    def send(self, obj: JsonObject, lane: Hashable = None) -> None:
         """Queue a message.
+
+        Args:
+            obj: The message.
+            lane: What its order counts for, such as a session; None for everything.
 
         Raises:
             TypeError: It holds something that is no JSON; nothing is queued.
         """
-        self.send_line(encode(obj))
+        self.send_line(encode(obj), lane)
 
-    def send_line(self, line: bytes) -> None:
-        """Queue a line that is encoded already; its newline is added."""
+    def send_line(self, line: bytes, lane: Hashable = None) -> None:
+        """Queue a line that is encoded already; its newline is added. For `lane` see `send`."""
         if self._closed:
             return
+        if lane is None:
+            self._growing.clear()
+        else:
+            self._growing.pop(lane, None)
         self._queue.append(line)
         self._pending += len(line) + 1
         if self._wake is not None:
             self._wake.set()
 
-    def send_text(self, key: Hashable, text: str, render: Callable[[str], bytes]) -> None:
+    def send_text(self, lane: Hashable, key: Hashable, text: str, render: Callable[[str], bytes]) -> None:
         """Queue a chunk of text.
 
         Args:
-            key: Adjoining chunks with the same one may be merged: `render` must put the same around their text.
+            lane: What its order counts for: chunks that adjoin there may be merged, whatever other lanes say between.
+            key: Chunks with the same one may be merged: `render` must put the same around their text.
             text: What is new.
             render: Makes the line, without newline, when it is written.
         """
         if self._closed:
             return
-        if self._writing and self._merge(key, text):
+        if self._writing and self._merge(lane, key, text):
             return
-        self._queue.append(_Text(key, text, render))
+        chunk = self._growing[lane] = _Text(lane, key, text, render)
+        self._queue.append(chunk)
         self._pending += len(text) + _TEXT_OVERHEAD
         if self._wake is not None:
             self._wake.set()
@@ -123,6 +136,7 @@ class Outbound:
     def abandon(self) -> None:
         """Drop what is queued and take nothing more: nobody will read it. `run` ends, a write in progress aside."""
         self._queue.clear()
+        self._growing.clear()
         self._pending = 0
         self._broken.set()
         self.close()
@@ -154,11 +168,9 @@ class Outbound:
                 await self._wake.wait()
                 self._wake = None
 
-    def _merge(self, key: Hashable, text: str) -> bool:
-        if not self._queue:
-            return False
-        last = self._queue[-1]
-        if not isinstance(last, _Text) or last.key != key or last.size + len(text) > MERGE_SIZE:
+    def _merge(self, lane: Hashable, key: Hashable, text: str) -> bool:
+        last = self._growing.get(lane)
+        if last is None or last.key != key or last.size + len(text) > MERGE_SIZE:
             return False
         last.parts.append(text)
         last.size += len(text)
@@ -190,6 +202,8 @@ class Outbound:
         while self._queue and size < BLOCK_SIZE:
             item = self._queue.popleft()
             if isinstance(item, _Text):
+                if self._growing.get(item.lane) is item:
+                    del self._growing[item.lane]
                 weight += item.size + _TEXT_OVERHEAD
                 line = self._render(item)
                 if line is None:

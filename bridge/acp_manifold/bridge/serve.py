@@ -33,7 +33,8 @@ def serve(
     Returns:
         The exit status: 0 after a clean end, 2 when there is nothing to serve or nowhere to log.
     """
-    signal.signal(signal.SIGTERM, _leave)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _leave)
     try:
         start_logging(log_file, verbose)
         backends = find_backends(names)

@@ -7,7 +7,7 @@ are changed synchronously; only then is anything awaited.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ from acp_manifold.translators.updates import Prompt, Question, SessionInfo, Upda
 
 from .backend import Backend, BackendSession, SessionSpec
 from .client import Client
-from .errors import BackendGone, BridgeError, InvalidRequest, SessionNotFound, find_bridge_error
+from .errors import BackendGone, BridgeError, InvalidRequest, SessionEnded, SessionNotFound, find_bridge_error
 from .ledger import Key
 from .permissions import Questions
 from .slot import Slot
@@ -52,6 +52,9 @@ class Session:
             known: Our id and the backend's, for a session that is in a store.
         """
         self.backend = backend
+        """Who is to serve it."""
+        self._serving = backend
+        """Who does, or did last."""
         self.spec = spec
         self.id = known[0] if known else ""
         self.key: Key | None = Key(backend.name, known[1]) if known else None
@@ -64,6 +67,9 @@ class Session:
         self._bound = bound
         self._grace = grace
         self._slot = Slot(self, self._opening, self._opened)
+        self._at_rest = anyio.Lock()
+        """Held while the store is looked at or written with no CLI on the session."""
+        self._ending = False
         self._driver: Client | None = None
         self._tasks: TaskGroup | None = None
         self._follows = ExitStack()
@@ -95,6 +101,7 @@ class Session:
 
     async def end(self) -> None:
         """Settle what is outstanding, free everything, and wait until that is done."""
+        self._ending = True
         self._settle_all()
         if self._tasks is not None:
             self._tasks.cancel_scope.cancel()
@@ -117,31 +124,43 @@ class Session:
             self.clients.remove(client)
         if self._driver is client:
             self._driver = None
+        self.cancel_for(client)
+        return not self.clients
+
+    def cancel_for(self, client: Client) -> None:
+        """End what a client has asked for here: its prompts, and the questions put to it."""
         for turn in [t for t in self.turns.all() if t.client is client]:
             self.cancel_turn(turn)
         self.questions.withdraw(client)
-        return not self.clients
 
-    async def switch(self, backend: Backend) -> None:
-        """Have another backend serve the session, which has had no prompt yet.
+    def switch(self, backend: Backend) -> Awaitable[None]:
+        """Have another backend serve the session, which has had no prompt yet: decided at once, done when awaited.
 
         Raises:
             InvalidRequest: It has had one.
-            BridgeError: The other backend can't; the one before serves it on.
+            BridgeError: (awaited) The other backend can't; the one before serves it on.
         """
         if self.prompted or not self.turns.idle:
             raise InvalidRequest("the backend of a session is fixed with its first prompt")
-        before = self.backend
-        if backend is before:
-            return
-        await self._slot.release()
-        self.backend = backend
-        try:
-            await self._slot.get()
-        except BridgeError:
-            self.backend = before
-            await self._slot.get()
-            raise
+        before, self.backend = self.backend, backend
+
+        async def done() -> None:
+            try:
+                await self._served()
+            except BridgeError:
+                if self.backend is backend and not self.prompted:
+                    self.backend = before
+                raise
+
+        return done()
+
+    async def _served(self) -> BackendSession:
+        """The live session of the backend that is wanted now."""
+        while True:
+            live = await self._slot.get()
+            if self._serving is self.backend:
+                return live
+            await self._slot.release()
 
     # -- what the backend tells -----------------------------------------------------------------
 
@@ -159,23 +178,28 @@ class Session:
 
     async def _opening(self) -> tuple[Backend, SessionSpec, str | None]:
         """How to have it served now: resumed, or as a new one while the store has nothing of it."""
-        if self.key is not None and self.prompted:
-            if self._from_store or await self.backend.find(self.key.id) is not None:
-                return self.backend, self.spec, self.key.id
+        self._serving = self.backend
+        async with self._at_rest:
+            if self.key is not None and await self._is_stored(self.key):
+                return self._serving, self.spec, self.key.id
         title = self._keeper.current(self.key) if self.key is not None else None
         if title is not None and title.origin == "client":
-            return self.backend, replace(self.spec, title=title.text), None
-        return self.backend, self.spec, None
+            return self._serving, replace(self.spec, title=title.text), None
+        return self._serving, self.spec, None
+
+    async def _is_stored(self, key: Key) -> bool:
+        """Whether the backend's store has the session, so that it can be resumed and titled there."""
+        return self._from_store or (self.prompted and await self.backend.find(key.id) is not None)
 
     def _opened(self, live: BackendSession) -> None:
-        before, self.key = self.key, Key(self.backend.name, live.id)
+        before, self.key = self.key, Key(self._serving.name, live.id)
         if not self.id:
             self.id = live.id
             self.questions = Questions(self.id)
         if self._following != self.key:
             self._following = self.key
             self._follows.close()
-            self._follows.enter_context(self.backend.follow(live.id, self.spec.cwd))
+            self._follows.enter_context(self._serving.follow(live.id, self.spec.cwd))
             self._bound(self, before)
 
     # -- turns ----------------------------------------------------------------------------------
@@ -234,7 +258,7 @@ class Session:
     async def _run_turn(self, turn: Turn) -> None:
         try:
             with turn.scope:
-                live = await self._slot.get()
+                live = await self._served()
                 if turn.state == "running":
                     self._ask_for_title(turn, live)
                     self.prompted = True
@@ -257,14 +281,21 @@ class Session:
         """Store a title where the session is right now, and give back what was stored.
 
         Raises:
+            SessionEnded: The session ended meanwhile: it is at rest now, or gone.
             BridgeError: It can't be stored.
         """
-        live = self._slot.live
-        if live is not None:
-            return await live.rename(title)
-        if self.key is None or not self.prompted:
-            return title
-        return await self.backend.rename(self.key.id, title)
+        while (live := await self._slot.current()) is not None:
+            try:
+                return await live.rename(title)
+            except BackendGone:
+                # What its process still writes comes before what we write at rest.
+                await self._slot.release()
+        async with self._at_rest:
+            if self._ending:
+                raise SessionEnded(self.id)
+            if self.key is None or not await self._is_stored(self.key):
+                return title
+            return await self.backend.rename(self.key.id, title)
 
     def tell_title(self, title: str) -> None:
         """Tell every attached client the session's title."""

@@ -7,7 +7,6 @@ finds it there; if the write fails, what was before counts again.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -21,7 +20,10 @@ from .errors import InvalidParams
 from .ledger import Key, Ledger, TitleRecord
 
 ECHO_SECONDS = 5.0
-"""How long a title of ours that we have replaced ourselves may still come back from a store as an echo."""
+"""How long after a write of ours a store may still tell us of it."""
+
+ECHOES = 2
+"""How often a store tells us of one write of ours: by the CLI's stream, and by the watched file."""
 
 NO_TITLE = TitleRecord("", "none")
 
@@ -30,13 +32,22 @@ Heard: TypeAlias = Literal["news", "known", "discarded"]
 
 
 @dataclass(slots=True)
+class _Echo:
+    """A write of ours that we will hear of."""
+
+    text: str
+    until: float
+    left: int = ECHOES
+
+
+@dataclass(slots=True)
 class _Kept:
     record: TitleRecord
     version: int = 0
     """Counts every change of the record: what was begun under an older one is stale."""
-    replaced: deque[tuple[str, float]] = field(default_factory=lambda: deque[tuple[str, float]](maxlen=16))
-    """Our own titles that we have replaced since, with the time of their replacement."""
+    echoes: list[_Echo] = field(default_factory=list[_Echo])
     writing: anyio.Lock = field(default_factory=anyio.Lock)
+    """Held while a client's title is on its way into the store."""
 
 
 class TitleKeeper:
@@ -58,11 +69,12 @@ class TitleKeeper:
         """Join what a store's row says with what we know, and give the title that counts.
 
         A person's title in the store counts over ours: it can only have come later, since ours
-        was in the store before we answered. A generated one doesn't.
+        was in the store before we answered. A generated one doesn't, and neither does any while
+        one of ours is on its way.
         """
         kept = self._of(key)
         text = normalise(title or "")
-        if not text or origin is None:
+        if not text or origin is None or kept.writing.locked():
             return kept.record
         if text != kept.record.text and DECISIONS[kept.record.origin, origin] == "take":
             self._change(key, kept, TitleRecord(text, origin))
@@ -96,21 +108,42 @@ class TitleKeeper:
         async with kept.writing:
             before = kept.record
             version = self._change(key, kept, TitleRecord(wanted, "client"))
+            echo = self._expect(kept, wanted)
             try:
                 stored = normalise(await write(wanted)) or wanted
             except BaseException:
+                if echo in kept.echoes:
+                    kept.echoes.remove(echo)
                 if kept.version == version:
                     self._change(key, kept, before)
                 raise
+            echo.text = stored
             if kept.version == version and stored != wanted:
                 self._change(key, kept, TitleRecord(stored, "client"))
         return stored
+
+    async def put_back(
+        self, key: Key, shown: Callable[[], Awaitable[str | None]], write: Callable[[str], Awaitable[str]]
+    ) -> None:
+        """Write the title that counts once more, if the store shows another one.
+
+        Args:
+            key: The session.
+            shown: What the store shows now; None for no title.
+            write: As for `set`.
+        """
+        kept = self._of(key)
+        async with kept.writing:
+            store, title = await shown(), kept.record.text
+            if store is not None and normalise(store) != title:
+                self._expect(kept, title)
+                await write(title)
 
     def heard(self, key: Key, title: str, origin: StoreOrigin) -> Heard:
         """Weigh a title that appeared in a backend's store or stream."""
         text = normalise(title)
         kept = self._of(key)
-        if not text or text == kept.record.text or self._is_echo(kept, text):
+        if not text or self._is_echo(kept, text) or text == kept.record.text:
             return "known"
         if DECISIONS[kept.record.origin, origin] == "discard":
             return "discarded"
@@ -136,13 +169,22 @@ class TitleKeeper:
         return kept
 
     def _change(self, key: Key, kept: _Kept, record: TitleRecord) -> int:
-        if kept.record.origin in ("client", "generated"):
-            kept.replaced.append((kept.record.text, anyio.current_time()))
         kept.record = record
         kept.version += 1
         self._ledger.put_title(key, record)
         return kept.version
 
-    def _is_echo(self, kept: _Kept, text: str) -> bool:
+    def _expect(self, kept: _Kept, text: str) -> _Echo:
         now = anyio.current_time()
-        return any(text == ours and now - since < ECHO_SECONDS for ours, since in kept.replaced)
+        kept.echoes = [echo for echo in kept.echoes if echo.until > now and echo.left]
+        kept.echoes.append(_Echo(text, now + ECHO_SECONDS))
+        return kept.echoes[-1]
+
+    def _is_echo(self, kept: _Kept, text: str) -> bool:
+        """Whether a store tells of a write of ours; each time is counted, so that no rename back is taken for one."""
+        now = anyio.current_time()
+        for echo in kept.echoes:
+            if echo.text == text and echo.left and echo.until > now:
+                echo.left -= 1
+                return True
+        return False

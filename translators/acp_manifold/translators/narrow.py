@@ -67,3 +67,8 @@ def obj(parent: JsonObject, key: str) -> JsonObject:
 def flag(parent: JsonObject, key: str) -> bool:
     """Whether `key` holds exactly `true`."""
     return parent.get(key) is True
+
+
+def is_text(value: str) -> bool:
+    """Whether a string can be written as UTF-8: JSON may bring halves of surrogate pairs, which can't."""
+    return not any("\ud800" <= char <= "\udfff" for char in value)

@@ -45,6 +45,10 @@ _INVISIBLE_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u034f\u17b4\u17b5\u180b
 """Letters and marks that are drawn as nothing, though their category says otherwise."""
 
 
+_BLANK_PATTERN = "\u2800"
+"""The Braille pattern without dots."""
+
+
 def normalise(title: str) -> str:
     """The one-line form of a title, perhaps empty.
 
@@ -54,7 +58,13 @@ def normalise(title: str) -> str:
     """
     without_escapes = _ESCAPES.sub(" ", title)
     spaced = "".join(_visible(without_escapes))
-    return _cut(" ".join(spaced.split()))
+    cut = _cut(" ".join(spaced.split()))
+    return cut if any(_is_drawn(char) for char in cut) else ""
+
+
+def _is_drawn(char: str) -> bool:
+    """Whether a character shows by itself: a mark needs a base, and blanks are blank."""
+    return unicodedata.category(char)[0] not in "MZC" and char != _BLANK_PATTERN and char not in _INVISIBLE_LETTERS
 
 
 def _visible(text: str) -> list[str]:

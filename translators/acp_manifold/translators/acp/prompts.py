@@ -32,11 +32,11 @@ def typed_text(content: Prompt) -> str:
 
 
 def rename_command(content: Prompt) -> str | None:
-    """The title in a prompt that is nothing but `/rename TITLE`, else None."""
+    """The title, perhaps empty, in a prompt that is nothing but `/rename TITLE`; None for any other prompt."""
     if len(content) != 1 or not isinstance(content[0], Text):
         return None
-    command, _, title = content[0].text.strip().partition(" ")
-    return title.strip() or None if command == "/rename" and "\n" not in title else None
+    command, *title = content[0].text.split(maxsplit=1)
+    return "".join(title) if command == "/rename" else None
 
 
 def _says_something(item: Content) -> bool:

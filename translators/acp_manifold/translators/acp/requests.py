@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from acp_manifold.translators.mcp import HttpServer, McpServer, StdioServer
-from acp_manifold.translators.narrow import JsonObject, as_object, as_str, is_list, is_object, obj
+from acp_manifold.translators.narrow import JsonObject, as_object, as_str, is_list, is_object, is_text, obj
 
 META_KEY = "acp-manifold"
 """Our key in `_meta`."""
@@ -178,9 +178,23 @@ def list_filter(params: JsonObject) -> tuple[str | None, str | None]:
     """`cwd` and `cursor` of `session/list`, each None when not sent.
 
     Raises:
-        BadParams: One of them is not a string.
+        BadParams: One of them is not a string, or `cwd` is no absolute path.
     """
-    return _optional(params, "cwd"), _optional(params, "cursor")
+    cwd = _optional(params, "cwd")
+    return (cwd if cwd is None else absolute_path("cwd", cwd)), _optional(params, "cursor")
+
+
+def absolute_path(field: str, path: str) -> str:
+    """The path, if it can name something whatever directory one is in.
+
+    Raises:
+        BadParams: It is relative, or holds what no path can.
+    """
+    if not path.startswith("/"):
+        raise BadParams(field, f"must be an absolute path, got {path[:200]!r}")
+    if "\0" in path or not is_text(path):
+        raise BadParams(field, f"is no path: {path[:200]!r}")
+    return path
 
 
 def _optional(params: JsonObject, field: str) -> str | None:
