@@ -172,7 +172,7 @@ async def editors(
     """So many editors, each with a connection of its own to one hub over `backends`."""
     hub = Hub(backends, ledger or Ledger(None), grace=grace)
     async with hub.running(), anyio.create_task_group() as tg:
-        found = [_connect(hub, tg) for _ in range(count)]
+        found = [connect(hub, tg) for _ in range(count)]
         for editor in found:
             if initialize:
                 await editor.request("initialize", protocolVersion=1, clientCapabilities={})
@@ -184,7 +184,8 @@ async def editors(
             tg.cancel_scope.cancel()
 
 
-def _connect(hub: Hub, tg: TaskGroup) -> Editor:
+def connect(hub: Hub, tg: TaskGroup) -> Editor:
+    """An editor on a connection of its own to `hub`."""
     send, receive = anyio.create_memory_object_stream[bytes](1000)
     editor = Editor(send)
     outbound = Outbound(editor.write)

@@ -284,6 +284,11 @@ class Hub:
         if session.key is not None and self._by_key.get(session.key) is session:
             del self._by_key[session.key]
 
+    @property
+    def open_sessions(self) -> list[Session]:
+        """Every session that is open here."""
+        return list(self._sessions.values())
+
     # -- sessions -------------------------------------------------------------------------------
 
     def session(self, session_id: str, client: Client) -> Session:
