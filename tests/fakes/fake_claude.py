@@ -44,9 +44,12 @@ HOME_VARIABLE = "FAKE_CLAUDE_FOLDER"
 # --- steps -----------------------------------------------------------------------------------------------------------
 
 
-def wait(kind: str) -> Step:
-    """Wait for the next `user` message, `interrupt`, `answer` (to an `ask`), `rename`, or `eof` of stdin."""
-    return {"do": "wait", "kind": kind}
+def wait(kind: str, *, hook: str | None = None) -> Step:
+    """Wait for the next `user` message, `interrupt`, `answer` (to an `ask`), `rename`, or `eof` of stdin.
+
+    A `hook` holds a user message up until the test calls `open` with its name: till then it is not in the transcript.
+    """
+    return {"do": "wait", "kind": kind, "hook": hook}
 
 
 def say(text: str, *, message_id: str = "msg_1", streamed: bool = False) -> Step:
@@ -156,8 +159,9 @@ class FakeClaude:
         Options: `mute` (never answers `initialize`), `handshake_delay` (seconds), `deaf` (never answers
         `interrupt`), `still_queued` (names the last message in the answer to it), `title` (what
         `generate_session_title` gives), `no_transcript` (writes none), `rename_error` (refuses renames
-        with this text), `rename_as` (stores this title instead of any other), `stays` (does not exit at
-        the end of its stdin).
+        with this text), `rename_as` (stores this title instead of any other), `forgets` (takes so many
+        renames without storing them), `rename_unanswered` (says nothing to renames), `stays` (does not
+        exit at the end of its stdin).
         """
         key = str(cwd.resolve()) if cwd is not None else "*"
         self._runs[key] = [{"steps": list(steps), **options} for steps in (scripts or ([],))]
@@ -232,6 +236,7 @@ class _Fake:
         self.transcript = config / "projects" / slug / f"{self.session}.jsonl"
         self.user_uuid = ""
         self.title: str | None = None
+        self.renames = 0
         self.arrived: dict[str, queue.Queue[Json]] = {}
         self.write_lock = threading.Lock()
         before = [e for e in self._entries() if e["what"] == "start" and e["cwd"] == self.cwd]
@@ -310,15 +315,21 @@ class _Fake:
             self._answer(request_id, {})
 
     def _rename(self, request_id: str, title: str) -> None:
+        if self.script.get("rename_unanswered"):
+            self._came("rename", {})
+            return
         error = self.script.get("rename_error")
         if error is not None:
             self._write(
                 {"type": "control_response", "response": {"subtype": "error", "request_id": request_id, "error": error}}
             )
             return
-        title = self.title = self.script.get("rename_as", title)
+        title = self.script.get("rename_as", title)
+        self.renames += 1
+        stores = self.renames > self.script.get("forgets", 0)
+        self.title = title if stores else self.title
         self._write({"type": "system", "subtype": "session_title_changed", "title": title, "session_id": self.session})
-        if self.transcript.exists():
+        if stores and self.transcript.exists():
             self._record({"type": "custom-title", "customTitle": title, "sessionId": self.session})
         self._answer(request_id, None)
         self._came("rename", {})
@@ -364,6 +375,8 @@ class _Fake:
         message = self.arrived.setdefault(step["kind"], queue.Queue()).get()
         if step["kind"] == "user":
             self.user_uuid = message.get("uuid", "")
+            if step["hook"] is not None:
+                self._do_gate({"name": step["hook"]})
             new = not self.transcript.exists()
             self._message("user", message["message"], uuid=self.user_uuid)
             if new and self.title is not None:

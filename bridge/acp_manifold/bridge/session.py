@@ -17,13 +17,13 @@ from anyio.abc import TaskGroup, TaskStatus
 from acp_manifold.translators.acp.prompts import typed_text
 from acp_manifold.translators.updates import Prompt, Question, SessionInfo, Update
 
-from .backend import Backend, BackendSession, SessionSpec
+from .backend import Backend, BackendSession, SessionRow, SessionSpec
 from .client import Client
 from .errors import BackendGone, BridgeError, InvalidRequest, SessionEnded, SessionNotFound, find_bridge_error
 from .ledger import Key
 from .permissions import Questions
 from .slot import Slot
-from .titles import TitleKeeper
+from .titles import NO_TITLE, TitleKeeper
 from .turn import CANCELLED, Turn, TurnQueue
 
 logger = logging.getLogger(__name__)
@@ -180,16 +180,18 @@ class Session:
         """How to have it served now: resumed, or as a new one while the store has nothing of it."""
         self._serving = self.backend
         async with self._at_rest:
-            if self.key is not None and await self._is_stored(self.key):
-                return self._serving, self.spec, self.key.id
-        title = self._keeper.current(self.key) if self.key is not None else None
-        if title is not None and title.origin == "client":
-            return self._serving, replace(self.spec, title=title.text), None
-        return self._serving, self.spec, None
+            row = await self._stored()
+        title = self._keeper.current(self.key) if self.key is not None else NO_TITLE
+        # A client's title that the store doesn't show was not written yet when its CLI ended.
+        missing = title.origin == "client" and (row is None or row.title_origin != "user")
+        spec = replace(self.spec, title=title.text) if missing else self.spec
+        resumed = row is not None or self._from_store
+        return self._serving, spec, self.key.id if self.key is not None and resumed else None
 
-    async def _is_stored(self, key: Key) -> bool:
-        """Whether the backend's store has the session, so that it can be resumed and titled there."""
-        return self._from_store or (self.prompted and await self.backend.find(key.id) is not None)
+    async def _stored(self) -> SessionRow | None:
+        """The session in the store of the backend that serves it, if it can be resumed and titled there."""
+        key = self.key
+        return await self._serving.find(key.id) if key is not None and key.backend == self._serving.name else None
 
     def _opened(self, live: BackendSession) -> None:
         before, self.key = self.key, Key(self._serving.name, live.id)
@@ -293,9 +295,12 @@ class Session:
         async with self._at_rest:
             if self._ending:
                 raise SessionEnded(self.id)
-            if self.key is None or not await self._is_stored(self.key):
-                return title
-            return await self.backend.rename(self.key.id, title)
+            row = await self._stored()
+            if row is not None:
+                return await self._serving.rename(row.id, title)
+            if self._from_store:
+                raise SessionNotFound(self.id)
+            return title
 
     def tell_title(self, title: str) -> None:
         """Tell every attached client the session's title."""

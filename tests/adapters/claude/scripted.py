@@ -78,6 +78,21 @@ class ScriptedHost:
     def watch(self, path: Path, changed: Callable[[], None]) -> Callable[[], None]:
         return self.watcher.watch(path, changed)
 
+    async def until_changed(self, path: Path, condition: Callable[[], bool]) -> None:
+        """Wait until a change of the file makes the condition true."""
+        changed = anyio.Event()
+
+        def wake() -> None:
+            changed.set()
+
+        stop = self.watch(path, wake)
+        try:
+            while not condition():
+                await changed.wait()
+                changed = anyio.Event()
+        finally:
+            stop()
+
     async def until_heard(self, title: str, origin: StoreOrigin) -> None:
         """Wait until this title was heard."""
         while (title, origin) not in self.heard:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 import pytest
 
 from acp_manifold.adapters.claude import ClaudeBackend, live_title
-from acp_manifold.bridge.backend import SessionSpec
-from acp_manifold.bridge.errors import BackendFault
-from tests.adapters.claude.scripted import Listener, hub, opened, saying
-from tests.fakes.fake_claude import FakeClaude, append, end, gate, record, say, wait
+from acp_manifold.bridge.backend import BackendSession, SessionSpec
+from acp_manifold.bridge.errors import BackendFault, BackendGone
+from tests.adapters.claude.scripted import Listener, ScriptedHost, hub, opened, saying
+from tests.fakes.fake_claude import FakeClaude, append, die, end, gate, record, say, wait
 
 pytestmark = pytest.mark.anyio
 
@@ -83,12 +85,128 @@ async def test_a_title_that_is_never_stored_is_no_success(
     fake: FakeClaude, backend: ClaudeBackend, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live_title, "READ_BACK_LIMIT", 0.2)
-    fake.plays([wait("user"), end()], no_transcript=True)
+    fake.plays([wait("user"), end()], forgets=1)
     with anyio.fail_after(5):
         async with opened(backend, work) as session:
             await session.prompt(saying("x"))
             with pytest.raises(BackendFault, match="has not stored it"):
                 await session.rename("x")
+
+
+@asynccontextmanager
+async def held_up(fake: FakeClaude, host: ScriptedHost, session: BackendSession) -> AsyncGenerator[None]:
+    """A first turn that a hook holds up; it goes on, and ends, with the context."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(session.prompt, saying("x"))
+        await host.until_changed(fake.folder / "log", lambda: bool(fake.users(session.id)))
+        yield
+        fake.open("hook")
+
+
+def wanted(fake: FakeClaude) -> list[str]:
+    """The titles that the CLI was asked to set."""
+    return [request["title"] for request in fake.requests("rename_session")]
+
+
+@pytest.mark.case("W02")
+async def test_a_title_set_while_a_hook_holds_up_the_first_turn_is_stored_with_the_cli(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_title, "READ_BACK_LIMIT", 30.0)
+    fake.plays([wait("user", hook="hook"), say("hi"), end()])
+    with anyio.fail_after(5):
+        async with hub(backend) as host, backend.session(SessionSpec(str(work)), Listener()) as session:
+            assert await session.rename("Early") == "Early"
+            async with held_up(fake, host, session):
+                assert await session.rename("Hooked") == "Hooked"
+                assert await backend.find(session.id) is None
+            assert fake.titles(session.id) == ["Hooked"]
+    assert wanted(fake) == ["Early", "Hooked"]
+
+
+@pytest.mark.case("W02")
+@pytest.mark.parametrize("when", ["before the first prompt", "in the first turn"])
+async def test_a_title_that_is_missing_in_the_transcript_that_appears_is_set_again(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    monkeypatch.setattr(live_title, "READ_BACK_LIMIT", 0.1)
+    fake.plays([wait("user", hook="hook"), say("hi"), end()], forgets=1)
+    with anyio.fail_after(5):
+        async with hub(backend) as host, backend.session(SessionSpec(str(work)), Listener()) as session:
+            if when == "before the first prompt":
+                assert await session.rename("Mine") == "Mine"
+            async with held_up(fake, host, session):
+                if when == "in the first turn":
+                    assert await session.rename("Mine") == "Mine"
+            path = fake.transcript(session.id)
+            await host.until_changed(path, lambda: fake.titles(session.id) == ["Mine"])
+    assert wanted(fake) == ["Mine", "Mine"]
+
+
+@pytest.mark.case("W02")
+async def test_a_title_that_another_has_replaced_is_not_set_again(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_title, "READ_BACK_LIMIT", 0.0)
+    fake.plays([wait("user", hook="hook"), say("hi"), end()])
+    with anyio.fail_after(5):
+        async with hub(backend) as host, backend.session(SessionSpec(str(work)), Listener()) as session:
+            async with held_up(fake, host, session):
+                assert await session.rename("One") == "One"
+                assert await session.rename("Two") == "Two"
+            for _ in range(10):
+                # Each goes to the CLI and back, behind whatever was asked of it before.
+                await session.generate_title("Please do this")
+            assert fake.titles(session.id) == ["Two"]
+    assert wanted(fake) == ["One", "Two"]
+
+
+@pytest.mark.parametrize("waits_for", ["the answer", "the record"])
+async def test_a_rename_ends_with_its_session(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, monkeypatch: pytest.MonkeyPatch, waits_for: str
+) -> None:
+    monkeypatch.setattr(live_title, "READ_BACK_LIMIT", 30.0)
+    fake.plays([wait("user"), end()], forgets=1, rename_unanswered=waits_for == "the answer")
+
+    async def refused(session: BackendSession) -> None:
+        with pytest.raises(BackendGone, match="the session was closed"):
+            await session.rename("Title")
+
+    with anyio.fail_after(5):
+        async with hub(backend) as host, anyio.create_task_group() as tasks:
+            async with backend.session(SessionSpec(str(work)), Listener()) as session:
+                await session.prompt(saying("x"))
+                tasks.start_soon(refused, session)
+                await host.until_changed(fake.folder / "log", lambda: wanted(fake) == ["Title"])
+                if waits_for == "the record":
+                    await host.until_heard("Title", "user")
+
+
+async def test_a_title_that_was_stored_as_the_process_died_is_given_back(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
+) -> None:
+    named = record({"type": "custom-title", "customTitle": "Title", "sessionId": "$S"})
+    fake.plays([wait("user"), end(), wait("rename"), named, die()], forgets=1)
+    with anyio.fail_after(5):
+        async with opened(backend, work) as session:
+            await session.prompt(saying("x"))
+            assert await session.rename("Title") == "Title"
+
+
+@pytest.mark.case("T06")
+async def test_a_title_has_the_form_of_the_cli_before_the_cli_has_it(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
+) -> None:
+    fake.plays([wait("user"), end()], title="👩‍👩‍👧 team")
+    spec = SessionSpec(str(work), title="👩‍👩‍👧 family")
+    with anyio.fail_after(5):
+        async with hub(backend), backend.session(spec, Listener()) as session:
+            await session.prompt(saying("x"))
+            assert fake.titles(session.id) == ["👩 👩 👧 family"]
+            assert await session.rename("👩‍🚀 crew") == "👩 🚀 crew"
+            assert await session.generate_title("Please do this") == "👩 👩 👧 team"
+        async with hub(backend), backend.session(SessionSpec(str(work)), Listener()) as session:
+            assert await session.rename("👩‍🚀 crew") == "👩 🚀 crew"
 
 
 async def test_a_generated_title_is_given_back_and_a_refusal_is_none(

@@ -12,8 +12,8 @@ import pytest
 from anyio import lowlevel
 
 from acp_manifold.adapters.claude import ClaudeBackend
-from acp_manifold.bridge.backend import BackendSession
-from acp_manifold.bridge.errors import BackendFault, LoginNeeded
+from acp_manifold.bridge.backend import BackendSession, SessionSpec
+from acp_manifold.bridge.errors import BackendFault, BackendGone, LoginNeeded
 from acp_manifold.translators.updates import (
     Commands,
     MessageChunk,
@@ -23,7 +23,7 @@ from acp_manifold.translators.updates import (
     TurnEnd,
     Update,
 )
-from tests.adapters.claude.scripted import Listener, opened, saying
+from tests.adapters.claude.scripted import Listener, hub, opened, saying
 from tests.fakes.fake_claude import FakeClaude, ask, call, emit, end, gate, raw, returns, say, wait
 
 pytestmark = pytest.mark.anyio
@@ -189,6 +189,25 @@ async def test_an_interrupted_turn_without_a_result_ends_with_the_idle_state(
         async with opened(backend, work) as session:
             await session.prompt(saying("warm up"))
             assert (await cancelled_at_once(session, "x")).stop_reason == "cancelled"
+
+
+async def test_a_prompt_ends_with_its_session(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, listener: Listener
+) -> None:
+    fake.plays([wait("user"), call("t1", "Bash", {"command": "ls"}), gate("never")])
+
+    async def refused(session: BackendSession) -> None:
+        with pytest.raises(BackendGone, match="the session was closed"):
+            await session.prompt(saying("x"))
+
+    with anyio.fail_after(5):
+        async with hub(backend), anyio.create_task_group() as tasks:
+            async with backend.session(SessionSpec(str(work)), listener) as session:
+                tasks.start_soon(refused, session)
+                await listener.until(lambda: bool(listener.conversation))
+                assert not session.lost
+            assert session.lost
+    assert listener.conversation[-1] == ToolCallUpdate("t1", status="failed")
 
 
 async def test_an_interrupt_without_a_turn_does_nothing(fake: FakeClaude, backend: ClaudeBackend, work: Path) -> None:

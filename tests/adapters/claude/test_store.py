@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 from pathlib import Path
 from typing import TypeAlias
 
@@ -12,9 +13,13 @@ import anyio
 import pytest
 
 from acp_manifold.adapters.claude import ClaudeBackend
+from acp_manifold.adapters.claude.at_rest import write_title
+from acp_manifold.adapters.claude.regular import open_to_read
 from acp_manifold.adapters.claude.store import Store
+from acp_manifold.adapters.claude.tail import TitleTail
 from acp_manifold.bridge.backend import ListQuery, SessionRow
-from acp_manifold.bridge.errors import SessionNotFound
+from acp_manifold.bridge.errors import InvalidRequest, SessionNotFound
+from acp_manifold.translators.claude.records import Title
 from acp_manifold.translators.updates import MessageChunk, Text, Update
 
 pytestmark = pytest.mark.anyio
@@ -62,6 +67,12 @@ class Disk:
     async def rows(self, limit: int = 50, cwd: str | None = None) -> list[SessionRow]:
         return await self.backend.list(ListQuery(limit, cwd))
 
+    def heard(self, session_id: str, cwd: str = "/w") -> list[Title]:
+        """The titles of a look at the transcript by one who follows it."""
+        titles: list[Title] = []
+        TitleTail(Store(self.config).expected_path(session_id, cwd), titles.append).changed()
+        return titles
+
     async def title(self) -> tuple[str | None, str | None]:
         """Title and origin of the only row."""
         (row,) = await self.rows()
@@ -96,6 +107,26 @@ async def test_rows_come_by_the_time_of_their_last_message(disk: Disk) -> None:
     ]
 
 
+@pytest.mark.case("L02")
+async def test_times_written_in_other_ways_are_read_too(disk: Disk) -> None:
+    stamps = [
+        "2026-01-01T11:00:00Z",
+        "2026-01-01T12:30:00+02:00",
+        "2026-01-01T10:00:00.123456789Z",
+        "2026-01-01T09:30:00.5",
+    ]
+    ids = [f"{n}0000000-0000-4000-8000-000000000000" for n in range(len(stamps))]
+    for session_id, stamp in zip(ids, stamps, strict=True):
+        disk.put(session_id, said("x", timestamp=stamp))
+    rows = await disk.rows()
+    assert [(row.id, row.updated_at) for row in rows] == [
+        (ids[0], "2026-01-01T11:00:00.000Z"),
+        (ids[1], "2026-01-01T10:30:00.000Z"),
+        (ids[2], "2026-01-01T10:00:00.123Z"),
+        (ids[3], "2026-01-01T09:30:00.500Z"),
+    ]
+
+
 async def test_a_page_goes_on_where_the_last_one_ended(disk: Disk) -> None:
     for hour, session_id in enumerate((A, B, C)):
         disk.put(session_id, said("x", 10 + hour))
@@ -117,6 +148,25 @@ async def test_a_directory_is_found_by_its_real_path_whatever_the_folder_is_call
     assert len(await disk.rows()) == 2
 
 
+@pytest.mark.case("L03")
+@pytest.mark.parametrize("bad", ["/w/\0x", "/w/\ud83d", "relative", "", "~/x", 7, None])
+async def test_a_directory_that_can_be_none_is_passed_over(disk: Disk, bad: object) -> None:
+    disk.put(A, said("x", cwd="/w"))
+    disk.put(B, {**said("x"), "cwd": bad})
+    disk.put(C, {**said("x"), "cwd": bad}, said("y", 11, cwd="/w"))
+    assert [(row.id, row.cwd) for row in await disk.rows()] == [(C, "/w"), (A, "/w")]
+    assert [row.id for row in await disk.rows(cwd="/w")] == [C, A]
+    assert await disk.backend.find(B) is None
+
+
+@pytest.mark.case("L03")
+@pytest.mark.parametrize("cwd", ["/w/\0x", "/w/\ud83d", "", "x" * 100_000, "/x" * 50_000])
+async def test_a_search_for_a_directory_that_can_be_none_finds_nothing(disk: Disk, cwd: str) -> None:
+    disk.put(A, said("x"))
+    assert await disk.rows(cwd=cwd) == []
+    assert disk.heard(B, cwd) == []
+
+
 @pytest.mark.case("T04")
 async def test_a_title_in_the_middle_of_a_big_transcript_is_found(disk: Disk) -> None:
     generated: Record = {"type": "ai-title", "aiTitle": "Other", "sessionId": A}
@@ -133,6 +183,29 @@ async def test_the_last_message_is_found_behind_long_records(disk: Disk) -> None
     disk.put(A, said("hi"), *filler(200_000), said("bye", 11), *filler(400_000))
     (row,) = await disk.rows()
     assert row.updated_at == "2026-01-01T11:00:00.000Z"
+
+
+@pytest.mark.case("T05")
+@pytest.mark.parametrize("size", [70_000, 1_000_000, 4_000_000])
+async def test_a_first_prompt_longer_than_the_head_is_the_title_cut_short(disk: Disk, size: int) -> None:
+    first = said("Audit the parser. " + "long " * (size // 5))
+    disk.put(A, {"type": "mode"}, first, *filler(100_000), said("a later one", 11))
+    title, origin = await disk.title()
+    assert title is not None and title.startswith("Audit the parser. long") and len(title) <= 1000
+    assert origin is None
+
+
+@pytest.mark.case("T05")
+async def test_a_first_prompt_behind_long_records_is_the_title(disk: Disk) -> None:
+    disk.put(A, *filler(100_000), said("first"), *filler(200_000), said("a later one", 11))
+    assert await disk.title() == ("first", None)
+
+
+async def test_a_title_that_shows_nothing_is_none(disk: Disk) -> None:
+    disk.put(A, custom("Real"), said("x"), custom(" \u200b\n"), custom(""))
+    assert await disk.title() == ("Real", "user")
+    disk.put(A, said("\u200b"), said("x"), custom("\x1b[31m"))
+    assert await disk.title() == ("x", None)
 
 
 async def test_a_changed_file_is_read_anew(disk: Disk) -> None:
@@ -177,6 +250,57 @@ async def test_damage_costs_no_more_than_itself(disk: Disk, tmp_path: Path) -> N
         told: list[Update] = []
         await disk.backend.replay(session_id, told.append)
         assert told[0] == MessageChunk("user", Text("whole"), "whole-10")
+
+
+@pytest.mark.case("L09")
+@pytest.mark.parametrize("kind", ["fifo", "socket", "folder", "device"])
+async def test_what_is_no_file_is_no_transcript(disk: Disk, tmp_path: Path, kind: str) -> None:
+    disk.put(A, said("x"))
+    odd = disk.config / "projects" / "-w" / f"{B}.jsonl"
+    _make(kind, odd)
+    with anyio.fail_after(5):
+        assert [row.id for row in await disk.rows()] == [A]
+        assert await disk.backend.find(B) is None
+        for asked in (disk.backend.rename(B, "x"), disk.backend.replay(B, lambda update: None)):
+            with pytest.raises(SessionNotFound):
+                await asked
+        assert disk.heard(B) == []
+        await disk.backend.delete(B)
+    assert odd.exists()
+
+
+@pytest.mark.parametrize("kind", ["fifo", "socket", "folder", "device"])
+def test_what_is_no_file_is_not_opened(tmp_path: Path, kind: str) -> None:
+    odd = tmp_path / "x.jsonl"
+    _make(kind, odd)
+    with pytest.raises(OSError, match="Not a regular file"):
+        open_to_read(odd)
+    with pytest.raises(InvalidRequest, match="Not a regular file"):
+        write_title(odd, A, "x")
+
+
+def _make(kind: str, path: Path) -> None:
+    """Something that is no file; a socket by a short name, since a longer one can't be bound."""
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "socket":
+        before = os.getcwd()
+        os.chdir(path.parent)
+        try:
+            with socket.socket(socket.AF_UNIX) as listening:
+                listening.bind(path.name)
+        finally:
+            os.chdir(before)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero")
+
+
+async def test_a_folder_that_leads_to_itself_hides_no_other(disk: Disk) -> None:
+    disk.put(A, said("x"))
+    (disk.config / "projects" / "-loop").symlink_to("-loop")
+    assert [row.id for row in await disk.rows()] == [A]
 
 
 async def test_a_replay_lets_others_run(disk: Disk) -> None:
@@ -245,11 +369,18 @@ async def test_renaming_writes_what_the_sdk_writes(disk: Disk, tmp_path: Path, m
     theirs = tmp_path / "theirs" / "projects" / "-w" / f"{A}.jsonl"
     theirs.parent.mkdir(parents=True)
     shutil.copy(ours, theirs)
-    for title in ("Plain", 'Quotes " and \\', "数を数える 👩‍👩‍👧", "x" * 300):
+    for title in ("Plain", 'Quotes " and \\', "数を数える 👩 👩 👧", "x" * 200):
         await disk.backend.rename(A, title)
         monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "theirs"))
         sdk.rename_session(A, title)
     assert ours.read_bytes() == theirs.read_bytes()
+
+
+@pytest.mark.case("T06")
+async def test_renaming_stores_the_form_that_the_cli_would_make_of_it(disk: Disk) -> None:
+    path = disk.put(A, said("x"))
+    assert await disk.backend.rename(A, "👩‍👩‍👧 fam\u200bily") == "👩 👩 👧 fam ily"
+    assert json.loads(path.read_bytes().splitlines()[-1])["customTitle"] == "👩 👩 👧 fam ily"
 
 
 async def test_a_rename_behind_a_cut_off_line_stands_on_its_own(disk: Disk) -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from acp_manifold.translators.claude.listing import Facts
-from acp_manifold.translators.claude.records import Title, decode_line, title_of, typed
+from acp_manifold.translators.claude.records import Title, decode_line, moment, title_of, typed, working_directory
 from acp_manifold.translators.claude.transcript import History
 from acp_manifold.translators.narrow import JsonObject, obj
 from tests.translators.claude.recorded import entries, tell
@@ -120,6 +120,45 @@ def test_a_title_inside_another_record_is_none() -> None:
     spoof = agent({"type": "tool_use", "id": "t", "name": "Read", "input": {"customTitle": "SPOOFED"}}, "u")
     assert title_of(spoof) is None
     assert facts(spoof).title is None
+
+
+@pytest.mark.parametrize("kind, key", [("custom-title", "customTitle"), ("ai-title", "aiTitle")])
+@pytest.mark.parametrize("empty", ["", "  \n", "\u200b\ufeff", "\x1b[0m", None, 7, ["x"]])
+def test_a_title_of_which_nothing_shows_takes_no_other_s_place(kind: str, key: str, empty: object) -> None:
+    gathered = facts({"type": kind, key: "Real"}, {"type": kind, key: empty})
+    assert gathered.title is not None and gathered.title.text == "Real"
+
+
+def test_a_directory_is_absolute_and_can_be_one() -> None:
+    bad: list[object] = ["rel", "~/x", "", "/a\0b", "/a\udc80", None, 1, ["/x"]]
+    assert [working_directory({"cwd": cwd}) for cwd in bad] == [None] * len(bad)
+    assert [working_directory({"cwd": cwd}) for cwd in ("/", "/дом/a b\n😀")] == ["/", "/дом/a b\n😀"]
+    assert facts(user("x", "u1", cwd="rel"), user("y", "u2")).cwd == "/w"
+
+
+@pytest.mark.case("L02")
+@pytest.mark.parametrize(
+    "stamp, time",
+    [
+        ("2026-01-01T10:00:00.123Z", "2026-01-01T10:00:00.123Z"),
+        ("2026-01-01T10:00:00Z", "2026-01-01T10:00:00.000Z"),
+        ("2026-01-01T10:00:00.5Z", "2026-01-01T10:00:00.500Z"),
+        ("2026-01-01T10:00:00.999999999Z", "2026-01-01T10:00:00.999Z"),
+        ("2026-01-01T01:00:00.000+02:00", "2025-12-31T23:00:00.000Z"),
+        ("2026-01-01T10:00:00-0530", "2026-01-01T15:30:00.000Z"),
+        ("2026-01-01T10:00:00", "2026-01-01T10:00:00.000Z"),
+        ("0001-01-01T00:00:00+02:00", None),
+        ("2026-13-01T10:00:00.000Z", None),
+        ("2026-01-01", None),
+        ("2026-W01-1T10:00:00Z", None),
+        ("٢٠٢٦-01-01T10:00:00Z", None),
+        ("yesterday", None),
+        (1767261600000, None),
+        (None, None),
+    ],
+)
+def test_a_time_is_told_in_one_form_however_it_is_written(stamp: object, time: str | None) -> None:
+    assert moment({"timestamp": stamp}) == time
 
 
 @pytest.mark.case("L02")

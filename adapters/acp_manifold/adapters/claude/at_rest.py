@@ -1,7 +1,9 @@
 """Renaming a session that no process of ours serves: a `custom-title` record at the end of its transcript.
 
 The record is the one that claude-agent-sdk 0.2.189 `rename_session()` writes, but always on a line of
-its own: behind a line that was cut off the SDK's can't be read. A test compares the two.
+its own: behind a line that was cut off the SDK's can't be read. And the title is in the form the CLI
+gives to those it writes itself, so that it stays what it is when the CLI next has the session. A test
+compares the two.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ import json
 import os
 from pathlib import Path
 
+from acp_manifold.adapters.claude.regular import open_descriptor
 from acp_manifold.adapters.claude.scan import custom_title_after
 from acp_manifold.bridge.errors import InvalidRequest
+from acp_manifold.translators.claude.titles import stored_form
 
 
 def write_title(path: Path, session_id: str, title: str) -> str:
@@ -26,10 +30,10 @@ def write_title(path: Path, session_id: str, title: str) -> str:
         FileNotFoundError: The transcript has gone.
         InvalidRequest: The transcript can't be written or doesn't hold the title afterwards.
     """
-    record = {"type": "custom-title", "customTitle": title.strip(), "sessionId": session_id}
+    record = {"type": "custom-title", "customTitle": stored_form(title), "sessionId": session_id}
     line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
+        descriptor = open_descriptor(path, os.O_RDWR | os.O_APPEND)
     except FileNotFoundError:
         raise
     except OSError as exc:

@@ -9,6 +9,7 @@ from typing import Final
 
 from anyio import lowlevel, to_thread
 
+from acp_manifold.adapters.claude.regular import open_to_read
 from acp_manifold.translators.claude.records import decode_line
 from acp_manifold.translators.claude.transcript import History
 from acp_manifold.translators.updates import Update
@@ -26,7 +27,7 @@ async def replay(path: Path, emit: Callable[[Update], None]) -> None:
         OSError: It can't be read.
     """
     history = History()
-    file = await to_thread.run_sync(path.open, "rb")
+    file = await to_thread.run_sync(open_to_read, path)
     try:
         rest: list[bytes] = []
         while piece := await to_thread.run_sync(file.read, _PIECE):

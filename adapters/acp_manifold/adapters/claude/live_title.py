@@ -2,14 +2,16 @@
 
 The owning process must do it: it keeps the title in memory and writes it again every so often, over
 whatever another program put into the transcript (measured, Claude Code 2.1.332). What is told back
-is read from the transcript.
+is read from the transcript. There is none before the CLI has begun the first turn, which a hook can
+hold up as long as it likes: a title set meanwhile is in the CLI's memory, and is looked for when the
+transcript appears.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -19,15 +21,18 @@ from acp_manifold.adapters.claude.control import Control, Pending
 from acp_manifold.adapters.claude.store import Store
 from acp_manifold.bridge.backend import Host, SessionSpec
 from acp_manifold.bridge.errors import BackendFault, BackendGone
+from acp_manifold.translators.claude.titles import stored_form
 from acp_manifold.translators.narrow import JsonObject
 
 logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 RENAME_LIMIT: Final = 10.0
 """Seconds for the answer to a rename: 3 ms when idle or in mid-turn, 20 ms with a question open (2.1.332)."""
 
 READ_BACK_LIMIT: Final = 2.0
-"""Seconds for the record to appear in a transcript that the first prompt is only about to make."""
+"""Seconds for the record to appear in a transcript that is there; it is there before the answer is (2.1.332)."""
 
 
 class LiveTitle:
@@ -40,6 +45,7 @@ class LiveTitle:
         host: Host,
         store: Store,
         control: Control,
+        tasks: TaskGroup,
         ready: Callable[[], Awaitable[None]],
         *,
         stored: bool,
@@ -50,65 +56,135 @@ class LiveTitle:
         self._host = host
         self._store = store
         self._control = control
+        self._tasks = tasks
         self._ready = ready
         self._stored = stored
         self._name = name
-        self._kept = spec.title
+        self._kept = stored_form(spec.title) if spec.title is not None else None
+        self._confirming = anyio.CancelScope()
+        """Around the look for a title that was set while there was no transcript; another title ends it."""
+        self._gone: str | None = None
+        self._waiting: set[Callable[[], None]] = set()
 
-    def write_first(self, tasks: TaskGroup) -> None:
+    def write_first(self) -> None:
         """The first user message is about to be sent: send the kept title ahead of it."""
         self._stored = True
         kept, self._kept = self._kept, None
         if kept is not None:
-            tasks.start_soon(self._confirm, self._control.post(self._request(kept)))
+            self._confirm_later(kept, self._control.post(self._request(kept)))
 
     async def rename(self, title: str) -> str:
-        """Set the title and give back what is stored.
+        """Set the title and give back what is stored, in a transcript or, while there is none, with the CLI.
 
         Raises:
             BackendFault: The CLI refused, or has stored nothing in time.
             BackendGone: The process ended.
         """
+        title = stored_form(title)
         if not self._stored:
             self._kept = title
             return title
         self._kept = None
         await self._ready()
-        before = await to_thread.run_sync(self._store.size, self._id)
+        before = await self._size()
+        self._confirming.cancel()
         await self._control.request(self._request(title), RENAME_LIMIT)
-        return await self._read_back(before)
+        if before is None and await self._size() is None:
+            if self._gone is not None:
+                raise BackendGone(self._gone)
+            self._confirm_later(title)
+            return title
+        return await self._read_back(before or 0)
+
+    def close(self, reason: str) -> None:
+        """The process is gone: nothing more will be stored."""
+        self._gone = reason
+        for wake in list(self._waiting):
+            wake()
 
     def _request(self, title: str) -> JsonObject:
         # `host`: under `remote`, the default, it would count as renamed from another machine.
         return {"subtype": "rename_session", "title": title, "source": "host", "session_id": self._id}
 
-    async def _confirm(self, pending: Pending) -> None:
-        try:
-            await self._control.settle(pending, RENAME_LIMIT)
-        except BackendGone:
-            pass  # The prompt that follows tells it.
-        except BackendFault as exc:
-            logger.warning("%s: the title set before the first prompt was not stored: %s", self._name, exc.message)
+    def _confirm_later(self, title: str, pending: Pending | None = None) -> None:
+        self._confirming = anyio.CancelScope()
+        self._tasks.start_soon(self._confirm, title, pending, self._confirming)
+
+    async def _confirm(self, title: str, pending: Pending | None, scope: anyio.CancelScope) -> None:
+        """See to it that a title set without a transcript is in the one that appears."""
+        with scope:
+            try:
+                if pending is not None:
+                    await self._control.settle(pending, RENAME_LIMIT)
+                await self._in_transcript(self._size)
+                if await self._comes(title):
+                    return
+                logger.info("%s: the title set before there was a transcript is not in it: set again", self._name)
+                before = await self._size()
+                await self._control.request(self._request(title), RENAME_LIMIT)
+                await self._read_back(before or 0)
+            except BackendGone:
+                pass  # The prompt that runs tells it.
+            except BackendFault as exc:
+                logger.warning("%s: the title set in the first turn was not stored: %s", self._name, exc.message)
+
+    async def _comes(self, title: str) -> bool:
+        """Whether this title is the last one in the transcript, now or soon."""
+
+        async def is_last() -> bool | None:
+            return await self._last_title(0) == title or None
+
+        with anyio.move_on_after(READ_BACK_LIMIT):
+            return await self._in_transcript(is_last)
+        return await is_last() is True
 
     async def _read_back(self, before: int) -> str:
-        """The title record written behind the first `before` bytes of the transcript."""
+        """The title record written behind the first `before` bytes of the transcript.
+
+        Raises:
+            BackendFault: None was written in time.
+            BackendGone: The process ended first.
+        """
+
+        async def last() -> str | None:
+            return await self._last_title(before)
+
+        with anyio.move_on_after(READ_BACK_LIMIT):
+            return await self._in_transcript(last)
+        stored = await last()
+        if stored is None:
+            raise BackendFault(f"Claude Code took the title of session {self._id} but has not stored it; set it again")
+        return stored
+
+    async def _in_transcript(self, look: Callable[[], Awaitable[_T | None]]) -> _T:
+        """What `look` finds in the transcript, now or after a change of it.
+
+        Raises:
+            BackendGone: The process ended, and nothing was found then.
+        """
         changed = anyio.Event()
 
         def wake() -> None:
             changed.set()
 
         stop = self._host.watch(self._store.expected_path(self._id, self._cwd), wake)
+        self._waiting.add(wake)
         try:
-            with anyio.move_on_after(READ_BACK_LIMIT):
-                while True:
-                    stored = await to_thread.run_sync(self._store.custom_title_after, self._id, before)
-                    if stored is not None:
-                        return stored
-                    await changed.wait()
-                    changed = anyio.Event()
+            while True:
+                gone = self._gone
+                found = await look()
+                if found is not None:
+                    return found
+                if gone is not None:
+                    raise BackendGone(gone)
+                await changed.wait()
+                changed = anyio.Event()
         finally:
+            self._waiting.discard(wake)
             stop()
-        stored = await to_thread.run_sync(self._store.custom_title_after, self._id, before)
-        if stored is None:
-            raise BackendFault(f"Claude Code took the title of session {self._id} but has not stored it; set it again")
-        return stored
+
+    async def _size(self) -> int | None:
+        return await to_thread.run_sync(self._store.size, self._id)
+
+    async def _last_title(self, offset: int) -> str | None:
+        return await to_thread.run_sync(self._store.custom_title_after, self._id, offset)

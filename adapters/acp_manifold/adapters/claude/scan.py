@@ -1,7 +1,8 @@
 """Reading a transcript for its list row: a piece of the head, a piece of the tail, seldom more.
 
 Real transcripts hold long records between few messages, so the tail grows until it holds a message.
-Titles may stand anywhere; between head and tail they are looked for only when a row is to be shown.
+Titles may stand anywhere, and the first prompt may be longer than the head: behind the head they are
+looked for only when a row is to be shown.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import logging
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from acp_manifold.adapters.claude.regular import open_to_read
 from acp_manifold.translators.claude.listing import Facts
 from acp_manifold.translators.claude.records import TITLE_MARK, Title, decode_line, title_of
 
@@ -19,7 +21,11 @@ PIECE: Final = 64 * 1024
 """Bytes read of the head, and first of the tail."""
 
 SEARCH_LIMIT: Final = 8 * 1024 * 1024
-"""Bytes of a transcript up to which all of it is searched: for a title, or for its last message."""
+"""Bytes of a transcript up to which all of it is searched for a title; also how far the first prompt is
+looked for from its start, and the last message from its end."""
+
+_USER_MARK: Final = b'"user"'
+"""Bytes that every line with a record of a person's words holds."""
 
 
 def scan(path: Path) -> Facts:
@@ -28,7 +34,7 @@ def scan(path: Path) -> Facts:
     Raises:
         OSError: It can't be read.
     """
-    with path.open("rb") as file:
+    with open_to_read(path) as file:
         size = file.seek(0, 2)
         facts = Facts()
         if size <= 2 * PIECE:
@@ -41,19 +47,33 @@ def scan(path: Path) -> Facts:
         return facts
 
 
-def search_titles(path: Path, facts: Facts) -> None:
-    """Look for titles between head and tail too, unless the tail had a custom one or the file is too big.
+def search(path: Path, facts: Facts) -> None:
+    """Look between head and tail too, for titles and, if there is none, for what a person typed first.
 
     Raises:
         OSError: It can't be read.
     """
-    with path.open("rb") as file:
+    with open_to_read(path) as file:
         size = file.seek(0, 2)
-        if size <= 2 * PIECE or size > SEARCH_LIMIT or _custom_title_in(file, size - PIECE, size):
+        if size <= 2 * PIECE:
             return
-        for line in _lines(file, 0, size):
-            for title in _title_records(line):
-                facts.add_title(title)
+        if size <= SEARCH_LIMIT and _custom_title_in(file, size - PIECE, size) is None:
+            for line in _lines(file, 0, size):
+                for title in _title_records(line):
+                    facts.add_title(title)
+        if facts.title is None and facts.first_typed is None:
+            facts.first_typed = _first_typed(file)
+
+
+def _first_typed(file: BinaryIO) -> str | None:
+    file.seek(0)
+    head, left = Facts(), SEARCH_LIMIT
+    while head.first_typed is None and (line := file.readline(left)):
+        left -= len(line)
+        if _USER_MARK in line:
+            for record in decode_line(line)[0]:
+                head.add(record)
+    return head.first_typed
 
 
 def custom_title_after(path: Path, offset: int) -> str | None:
@@ -62,7 +82,7 @@ def custom_title_after(path: Path, offset: int) -> str | None:
     Raises:
         OSError: It can't be read.
     """
-    with path.open("rb") as file:
+    with open_to_read(path) as file:
         size = file.seek(0, 2)
         return _custom_title_in(file, offset, size)
 
@@ -104,7 +124,6 @@ def _add_tail(facts: Facts, file: BinaryIO, length: int, size: int, path: Path) 
     facts.custom = tail.custom or facts.custom
     facts.generated = tail.generated or facts.generated
     facts.updated_at = max(filter(None, (facts.updated_at, tail.updated_at)), default=None)
-    facts.first_typed = facts.first_typed or tail.first_typed
     facts.has_message = tail.has_message
     facts.cwd = tail.cwd
     return True

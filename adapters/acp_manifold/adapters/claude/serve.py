@@ -54,6 +54,7 @@ async def serve(
                     # Carried past the task group, which would wrap it: the caller is to see it as it was raised.
                     failure = exc
                 finally:
+                    session.close()
                     tasks.cancel_scope.cancel()
     if failure is not None:
         raise failure

@@ -35,6 +35,7 @@ from acp_manifold.translators.claude.frames import (
     parse,
 )
 from acp_manifold.translators.claude.input import user_message
+from acp_manifold.translators.claude.titles import stored_form
 from acp_manifold.translators.claude.turn import Conversation
 from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_str
 from acp_manifold.translators.updates import Command, Prompt, TurnEnd
@@ -100,7 +101,15 @@ class ClaudeSession:
         self._control = Control(self._send)
         self._questions = Questions(tasks, self._send, events, spec.cwd, child.name)
         self._title = LiveTitle(
-            session_id, spec, host, store, self._control, self._ready_for_title, stored=resumed, name=child.name
+            session_id,
+            spec,
+            host,
+            store,
+            self._control,
+            tasks,
+            self._ready_for_title,
+            stored=resumed,
+            name=child.name,
         )
         self._ready = anyio.Event()
         self._capabilities: JsonObject = {}
@@ -115,6 +124,11 @@ class ClaudeSession:
         """The CLI's own session id."""
         return self._id
 
+    @property
+    def lost(self) -> bool:
+        """Whether the process is gone; see `BackendSession.lost`."""
+        return self._gone is not None
+
     async def prompt(self, prompt: Prompt) -> TurnEnd:
         """Run one turn; see `BackendSession.prompt`."""
         turn = self._turn = _Turn(str(uuid.uuid4()))
@@ -125,7 +139,7 @@ class ClaudeSession:
                 raise self._end()
             if turn.interrupted:
                 return TurnEnd("cancelled")
-            self._title.write_first(self._tasks)
+            self._title.write_first()
             self._conversation.begin(turn.uuid)
             turn.sent = True
             self._send(user_message(prompt, turn.uuid))
@@ -171,7 +185,7 @@ class ClaudeSession:
         except BackendFault as exc:
             logger.info("%s: no title was generated: %s", self._child.name, exc.message)
             return None
-        return as_str(answer.get("title")) or None
+        return stored_form(as_str(answer.get("title")) or "") or None
 
     async def keep_generated(self, title: str) -> None:
         """Nothing to do: `generate_title` had the CLI store it."""
@@ -189,6 +203,10 @@ class ClaudeSession:
             await self._child.wait()
         await self._child.kill()
         self._set_gone(f"Claude Code {self._child.describe_exit()}")
+
+    def close(self) -> None:
+        """The session is let go: whatever waits for the process ends now, not when its time is up. For `serve` only."""
+        self._set_gone("the session was closed")
 
     async def _shake_hands(self) -> None:
         try:
@@ -304,6 +322,7 @@ class ClaudeSession:
         for update in self._conversation.fail_open_calls():
             self._events.update(update)
         self._control.close(reason)
+        self._title.close(reason)
         self._gone_event.set()
         if self._turn is not None:
             self._turn.go.set()

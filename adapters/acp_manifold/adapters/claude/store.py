@@ -1,6 +1,7 @@
 """Claude Code's store of conversations: `projects/<folder>/<session id>.jsonl` under its config directory.
 
-A session id is checked for its shape before it is ever put into a path. Methods without `async` are
+A session id is checked for its shape before it is ever put into a path, and what is no regular file
+is no transcript, whatever its name. Methods without `async` are
 quick or meant for a worker thread; the long ones go there by themselves, in bounded slices.
 """
 
@@ -20,6 +21,7 @@ from typing import Final
 from anyio import to_thread
 
 from acp_manifold.adapters.claude import scan
+from acp_manifold.adapters.claude.regular import is_regular
 from acp_manifold.bridge.backend import ListQuery, SessionRow
 from acp_manifold.translators.claude.listing import Facts
 
@@ -81,15 +83,19 @@ class Store:
         """Where the transcript of a session is or, while there is none, where the CLI will make it."""
         return self.locate(session_id) or self._projects / _folder(cwd) / f"{session_id}.jsonl"
 
-    def size(self, session_id: str) -> int:
-        """Bytes of the session's transcript; 0 without one."""
-        path = self.locate(session_id)
-        return path.stat().st_size if path is not None else 0
+    def size(self, session_id: str) -> int | None:
+        """Bytes of the session's transcript; None without one."""
+        copies = self._copies(session_id)
+        return max(copies, key=lambda file: file.mtime_ns).size if copies else None
 
     def custom_title_after(self, session_id: str, offset: int) -> str | None:
         """The last custom title behind the first `offset` bytes of the session's transcript."""
         path = self.locate(session_id)
-        return scan.custom_title_after(path, offset) if path is not None else None
+        try:
+            return scan.custom_title_after(path, offset) if path is not None else None
+        except OSError as exc:
+            logger.info("%s can't be read: %s", path, exc.strerror)
+            return None
 
     def delete(self, session_id: str) -> None:
         """Remove every transcript of a session, and the folder beside each that belongs to it alone."""
@@ -100,7 +106,7 @@ class Store:
 
     def _page(self, known: list[_Known], query: ListQuery) -> list[SessionRow]:
         rows = _one_each([(entry, _row(entry)) for entry in known if entry.facts.is_session])
-        place = os.path.realpath(query.cwd) if query.cwd is not None else None
+        place = _real_path(query.cwd) if query.cwd is not None else None
         wanted = [(entry, row) for entry, row in rows if _is_wanted(row, place, query)]
         wanted.sort(key=lambda pair: (pair[1].updated_at, pair[1].id), reverse=True)
         return self._rows([entry for entry, _ in wanted[: query.limit]])
@@ -111,7 +117,7 @@ class Store:
     def _folders(self) -> list[Path]:
         try:
             with os.scandir(self._projects) as entries:
-                return [Path(entry.path) for entry in entries if entry.is_dir()]
+                return [Path(entry.path) for entry in entries if _is_folder(entry)]
         except OSError:
             return []
 
@@ -145,11 +151,18 @@ class Store:
         for known in page:
             if not known.searched:
                 try:
-                    scan.search_titles(known.file.path, known.facts)
+                    scan.search(known.file.path, known.facts)
                 except OSError as exc:
                     logger.info("%s can't be read: %s", known.file.path, exc.strerror)
                 known.searched = True
         return [_row(known) for known in page]
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False  # A link that leads to itself, for one.
 
 
 def _transcripts(folder: Path) -> Iterator[_File]:
@@ -168,7 +181,7 @@ def _stat(path: Path) -> _File | None:
         status = path.stat()
     except OSError:
         return None
-    return _File(path, status.st_mtime_ns, status.st_size)
+    return _File(path, status.st_mtime_ns, status.st_size) if is_regular(status) else None
 
 
 def _row(known: _Known) -> SessionRow:
@@ -199,7 +212,15 @@ def _one_each(rows: list[tuple[_Known, SessionRow]]) -> list[tuple[_Known, Sessi
 def _is_wanted(row: SessionRow, place: str | None, query: ListQuery) -> bool:
     if query.before is not None and (row.updated_at, row.id) >= query.before:
         return False
-    return place is None or row.cwd == place or os.path.realpath(row.cwd) == place
+    return place is None or row.cwd == place or _real_path(row.cwd) == place
+
+
+def _real_path(path: str) -> str:
+    """The path with its links resolved, or as it is if it can be no path."""
+    try:
+        return os.path.realpath(path)
+    except ValueError:
+        return path
 
 
 def _remove_folder(folder: Path) -> None:
@@ -211,7 +232,7 @@ def _remove_folder(folder: Path) -> None:
 
 def _folder(cwd: str) -> str:
     """The name of the project folder of a directory: its real path with every other character a dash."""
-    real = unicodedata.normalize("NFC", os.path.realpath(cwd))
+    real = unicodedata.normalize("NFC", _real_path(cwd))
     name = re.sub(r"[^a-zA-Z0-9]", "-", real)
     return name if len(name) <= _FOLDER_LIMIT else f"{name[:_FOLDER_LIMIT]}-{_hash(real)}"
 

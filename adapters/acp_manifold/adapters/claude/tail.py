@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from acp_manifold.adapters.claude.regular import open_to_read
 from acp_manifold.translators.claude.records import TITLE_MARK, Title, decode_line, title_of
 
 logger = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ class TitleTail:
     def changed(self) -> None:
         """Read what was appended and tell the titles in it; does nothing while the file is missing."""
         try:
-            with self._path.open("rb") as file:
+            with open_to_read(self._path) as file:
                 if file.seek(0, 2) < self._offset:
                     # Another file of the same name: all of it is new.
                     self._offset, self._rest = 0, []

@@ -10,8 +10,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from acp_manifold.translators.claude.records import Title, is_message, is_sidechain, moment, title_of, typed_texts
-from acp_manifold.translators.narrow import JsonObject, as_str
+from acp_manifold.translators.claude.records import (
+    Title,
+    is_message,
+    is_sidechain,
+    moment,
+    title_of,
+    typed_texts,
+    working_directory,
+)
+from acp_manifold.translators.narrow import JsonObject
+from acp_manifold.translators.titles import normalise
 
 _LONGEST = 1000
 """Characters kept of what a person typed: more than any list shows."""
@@ -22,6 +31,7 @@ class Facts:
     """What is known of a session so far."""
 
     cwd: str | None = None
+    """Where the first record was written that says so; absolute, and fit to be given to the system."""
     custom: str | None = None
     """The last custom title."""
     generated: str | None = None
@@ -51,7 +61,7 @@ class Facts:
             self.add_title(title)
             return
         if self.cwd is None:
-            self.cwd = as_str(record.get("cwd"))
+            self.cwd = working_directory(record)
         if record.get("type") not in ("user", "assistant"):
             return
         if is_sidechain(record):
@@ -69,7 +79,8 @@ class Facts:
     def _add_message(self, record: JsonObject) -> None:
         self.has_message = True
         if self.first_typed is None:
-            self.first_typed = next((said[:_LONGEST] for said in typed_texts(record)), None)
+            starts = (said[:_LONGEST] for said in typed_texts(record))
+            self.first_typed = next((start for start in starts if normalise(start)), None)
         stamp = moment(record)
         if stamp is not None and (self.updated_at is None or stamp > self.updated_at):
             self.updated_at = stamp

@@ -11,10 +11,12 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal, cast
 
 from acp_manifold.translators.claude.frames import message_blocks
-from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, flag, obj, text
+from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, flag, is_text, obj, text
+from acp_manifold.translators.titles import normalise
 
 _REMINDER = re.compile(
     r"<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics|new-diagnostics)>.*?</\1>\s*", re.DOTALL
@@ -27,7 +29,10 @@ _NOT_TYPED = re.compile(
 FILLERS = frozenset({"No response requested.", "(no content)"})
 """What the CLI puts into an assistant message that has to be there and says nothing."""
 
-_ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\Z")
+_ISO = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
+)
+"""Claude Code writes UTC with milliseconds; tools that import or convert transcripts write what they like."""
 
 TITLE_MARK = b"-title"
 """Bytes that every line with a title record holds; a line without them needs no parsing to know that."""
@@ -74,13 +79,22 @@ def _decode_glued(line: bytes) -> tuple[list[JsonObject], bool]:
 
 
 def title_of(record: JsonObject) -> Title | None:
-    """The title in a title record; None for any other record, whatever text is in it."""
+    """The title in a title record.
+
+    None for any other record, whatever text is in it, and for a title of which nothing can be shown.
+    """
     kind = record.get("type")
-    if kind == "custom-title" and (custom := as_str(record.get("customTitle"))):
+    if kind == "custom-title" and normalise(custom := text(record, "customTitle")):
         return Title(custom, "user")
-    if kind == "ai-title" and (generated := as_str(record.get("aiTitle"))):
+    if kind == "ai-title" and normalise(generated := text(record, "aiTitle")):
         return Title(generated, "generated")
     return None
+
+
+def working_directory(record: JsonObject) -> str | None:
+    """The directory a record was written in; None when it has none, or one that no directory can have."""
+    cwd = text(record, "cwd")
+    return cwd if cwd.startswith("/") and "\0" not in cwd and is_text(cwd) else None
 
 
 def is_sidechain(record: JsonObject) -> bool:
@@ -97,9 +111,16 @@ def is_message(record: JsonObject) -> bool:
 
 
 def moment(record: JsonObject) -> str | None:
-    """The time of a record as `YYYY-MM-DDTHH:MM:SS.mmmZ`; None when it has none in that form."""
+    """The time of a record as `YYYY-MM-DDTHH:MM:SS.mmmZ`, taken as UTC if it names no zone; None without one."""
     stamp = text(record, "timestamp")
-    return stamp if _ISO.match(stamp) else None
+    if _ISO.fullmatch(stamp) is None:
+        return None
+    try:
+        time = datetime.fromisoformat(stamp)
+        utc = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return utc.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def typed_texts(record: JsonObject) -> list[str]:

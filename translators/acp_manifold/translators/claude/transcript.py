@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acp_manifold.translators.claude import tools
 from acp_manifold.translators.claude.frames import message_blocks
-from acp_manifold.translators.claude.records import agent_blocks, is_sidechain, typed_texts
+from acp_manifold.translators.claude.records import agent_blocks, is_sidechain, typed_texts, working_directory
 from acp_manifold.translators.narrow import JsonObject, flag, obj, text
 from acp_manifold.translators.updates import Image, MessageChunk, Text, ToolCallUpdate, Update
 
@@ -39,7 +39,7 @@ class History:
 
     def _assistant(self, record: JsonObject) -> list[Update]:
         message_id = text(obj(record, "message"), "id") or text(record, "uuid")
-        cwd = text(record, "cwd", "/")
+        cwd = working_directory(record) or "/"
         updates: list[Update] = []
         for block in agent_blocks(record):
             kind = block.get("type")
@@ -68,7 +68,7 @@ class History:
             call_id = text(block, "tool_use_id")
             name = self._calls.pop(call_id, None)
             if name is not None:
-                updates += tools.outcome(call_id, name, block, structured, text(record, "cwd", "/"))
+                updates += tools.outcome(call_id, name, block, structured, working_directory(record) or "/")
         if not flag(record, "isMeta"):
             updates += [_image(block, uuid) for block in blocks if block.get("type") == "image"]
         return updates

@@ -1,0 +1,32 @@
+"""Opening a file of the store without ever waiting for it: a FIFO of a transcript's name would hold us up for good."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+
+def is_regular(status: os.stat_result) -> bool:
+    """Whether it is that of a file that is read from its start to its end, links followed."""
+    return stat.S_ISREG(status.st_mode)
+
+
+def open_descriptor(path: Path, flags: int) -> int:
+    """A descriptor of a regular file that is there.
+
+    Raises:
+        FileNotFoundError: It is not there.
+        OSError: It is no regular file, or can't be opened.
+    """
+    if not is_regular(path.stat()):
+        raise OSError(errno.EINVAL, "Not a regular file", str(path))
+    # O_NONBLOCK, which a regular file heeds not, for what may have taken its place in this moment.
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def open_to_read(path: Path) -> BinaryIO:
+    """A regular file, open to be read; raises what `open_descriptor` raises."""
+    return os.fdopen(open_descriptor(path, os.O_RDONLY), "rb")
