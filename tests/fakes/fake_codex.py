@@ -366,6 +366,11 @@ class _Fake:
         self.played = past.count(b'"what": "turn"')
         self.log(what="start", pid=os.getpid(), argv=argv, env=dict(os.environ), cwd=os.getcwd())
 
+    @property
+    def index(self) -> Path:
+        """The list of renames."""
+        return Path(os.environ["CODEX_HOME"]) / "session_index.jsonl"
+
     def log(self, **entry: Any) -> None:
         descriptor = os.open(self.folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.write(descriptor, json.dumps(entry).encode() + b"\n")
@@ -587,7 +592,7 @@ class _Fake:
             return
         thread["name"] = params["name"].strip()
         self.save(thread)
-        with (Path(os.environ["CODEX_HOME"]) / "session_index.jsonl").open("a", encoding="utf-8") as index:
+        with self.index.open("a", encoding="utf-8") as index:
             index.write(json.dumps({"id": thread["id"], "thread_name": thread["name"]}, ensure_ascii=False) + "\n")
         self.answer(request_id, {})
         told = {"threadId": thread["id"], "threadName": thread["name"]}
@@ -600,8 +605,43 @@ class _Fake:
         self.loaded.pop(thread["id"], None)
         remaining = [other for other in self.stored() if other["id"] != thread["id"]]
         (self.folder / "threads.json").write_text(json.dumps(remaining))
+        self._forget_names(thread["id"])
         self.answer(request_id, {})
         self.send({"method": "thread/deleted", "params": {"threadId": thread["id"]}})
+
+    def _forget_names(self, thread_id: str) -> None:
+        """Write the list of renames anew, as another file."""
+        if self.index.exists():
+            lines = self.index.read_text(encoding="utf-8").splitlines(keepends=True)
+            fresh = self.index.with_suffix(".tmp")
+            fresh.write_text("".join(line for line in lines if thread_id not in line), encoding="utf-8")
+            fresh.replace(self.index)
+
+    def archive(self, request_id: int, params: Json) -> None:
+        thread = self.thread(request_id, params, archived=False)
+        if thread is None:
+            return
+        turn = self.active.get(thread["id"])
+        if turn is not None:
+            turn.end("interrupted", None)
+        self.loaded.pop(thread["id"], None)
+        self.save({**thread, "archived": True})
+        self.answer(request_id, {})
+        self.send({"method": "thread/archived", "params": {"threadId": thread["id"]}})
+
+    def unarchive(self, request_id: int, params: Json) -> None:
+        thread = self.thread(request_id, params)
+        if thread is None:
+            return
+        if not thread["archived"]:
+            self.fail(request_id, f"no archived rollout found for thread id {thread['id']}")
+            return
+        self.save({**thread, "archived": False})
+        self.answer(request_id, {"thread": {**thread, "archived": False}})
+        self.send({"method": "thread/unarchived", "params": {"threadId": thread["id"]}})
+
+    def loaded_ids(self, request_id: int, params: Json) -> None:
+        self.answer(request_id, {"data": list(self.loaded)[: params["limit"]], "nextCursor": None})
 
     def unsubscribe(self, request_id: int, params: Json) -> None:
         self.answer(request_id, {"status": "unsubscribed"})
@@ -616,6 +656,10 @@ class _Fake:
         thread = self.loaded.get(params["threadId"])
         if thread is None:
             self.fail(request_id, f"thread not found: {params['threadId']}")
+            return
+        running = self.active.get(thread["id"])
+        if running is not None:  # the words are added to the turn that runs
+            self.answer(request_id, {"turn": {"id": running.id, "items": [], "status": "inProgress", "error": None}})
             return
         if "outputSchema" in params:
             turn = _Turn(self, thread, 0xFFFF + len(self.turns), self._title_steps())
@@ -681,6 +725,9 @@ _METHODS: dict[str, Callable[[_Fake, int, Json], None]] = {
     "thread/items/list": _Fake.items,
     "thread/name/set": _Fake.name,
     "thread/delete": _Fake.delete,
+    "thread/archive": _Fake.archive,
+    "thread/unarchive": _Fake.unarchive,
+    "thread/loaded/list": _Fake.loaded_ids,
     "thread/unsubscribe": _Fake.unsubscribe,
     "thread/backgroundTerminals/list": _Fake.terminals,
     "thread/backgroundTerminals/terminate": _Fake.nothing,

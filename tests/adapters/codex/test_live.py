@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from acp_manifold.adapters.codex import CodexBackend
+from acp_manifold.adapters.codex import session as sessions
 from acp_manifold.adapters.model import Model, run_model
 from acp_manifold.bridge.backend import ListQuery, SessionSpec
 from acp_manifold.bridge.errors import BackendFault, InvalidRequest, SessionNotFound
@@ -94,6 +95,25 @@ async def test_an_interrupt_ends_the_command_it_finds_running(model: Model, work
             assert [end.stop_reason for end in ends] == ["cancelled"]
             assert statuses(events) == ["failed"]
             await logged(lambda: not runs("sleep 4711"))
+
+
+@pytest.mark.case("C07")
+async def test_a_thread_that_was_freed_takes_its_next_prompt(
+    model: Model, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "HEED_LIMIT", 0)
+    spec, events = SessionSpec(str(work)), ScriptedEvents()
+    with anyio.fail_after(60):
+        async with running() as (backend, _), backend.session(spec, ScriptedEvents()) as other:
+            async with backend.session(spec, events) as session, anyio.create_task_group() as turn:
+                turn.start_soon(session.prompt, (Text("SAY[1] GATE[never]"),))
+                await events.until(lambda: events.said)
+                turn.cancel_scope.cancel()
+            async with backend.session(spec, events, resume=session.id) as again:
+                assert (await again.prompt((Text("TEXT<<fresh>>"),))).stop_reason == "end_turn"
+            assert events.said == "word0 fresh"
+            assert not other.lost and (await other.prompt((Text("SAY[1]"),))).stop_reason == "end_turn"
+            assert {row.id for row in await backend.list(ListQuery(10))} == {other.id, again.id}
 
 
 @pytest.mark.case("C02")

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import anyio
 import pytest
 
 from acp_manifold.adapters.codex import CodexBackend
+from acp_manifold.adapters.codex.limits import Limits
 from acp_manifold.adapters.codex.server import NEVER_USED
+from acp_manifold.adapters.codex.session import CodexSession
 from acp_manifold.bridge.backend import Backend, HttpServer, ListQuery, SessionSpec, StdioServer
-from acp_manifold.bridge.errors import BackendGone, InvalidParams
-from acp_manifold.translators.updates import Text, ToolCallUpdate
+from acp_manifold.bridge.errors import BackendGone, InvalidParams, InvalidRequest
+from acp_manifold.translators.updates import Text, ToolCallUpdate, TurnEnd
 from tests.fakes import fake_codex as fx
 from tests.fakes.fake_codex import FakeCodex
 
-from .scripted import ScriptedEvents, ScriptedHost, one_session, running
+from .scripted import ScriptedEvents, ScriptedHost, logged, one_session, running
 
 pytestmark = pytest.mark.anyio
 
 HELLO = (Text("hello"),)
+OLD = "01900000-2222-7000-8000-000000000001"
 BACKEND: Backend = CodexBackend()
 """Holds that the class satisfies the protocol; mypy and pyright check it."""
 
@@ -59,6 +63,112 @@ async def test_its_death_fails_the_turn_its_tool_calls_and_its_question(fake: Fa
 
 
 @pytest.mark.case("K01")
+async def test_its_death_fails_the_turns_that_ran_and_nothing_else(fake: FakeCodex, work: Path) -> None:
+    fake.plays([fx.done()], [fx.delta("a"), fx.gate("never")], [fx.delta("b"), fx.gate("never")])
+    spec, events = SessionSpec(str(work)), [ScriptedEvents() for _ in range(3)]
+    faults: list[str] = []
+    with anyio.fail_after(8):
+        async with running() as (backend, _), AsyncExitStack() as stack:
+            opened = [await stack.enter_async_context(backend.session(spec, each)) for each in events]
+
+            async def prompt(session: CodexSession) -> None:
+                try:
+                    await session.prompt(HELLO)
+                except BackendGone as exc:
+                    faults.append(exc.message)
+
+            async with anyio.create_task_group() as tasks:
+                await prompt(opened[0])
+                tasks.start_soon(prompt, opened[1])
+                await events[1].until(lambda: events[1].said)
+                tasks.start_soon(prompt, opened[2])
+                await events[2].until(lambda: events[2].said)
+                os.kill(fake.starts()[0]["pid"], signal.SIGKILL)
+                tasks.start_soon(backend.list, ListQuery(1))
+            for session in opened:
+                await session.gone()
+                assert session.lost
+                await session.interrupt()
+    assert len(faults) == 2 and all("SIGKILL" in fault for fault in faults)
+    assert len(fake.starts()) == 2
+
+
+@pytest.mark.case("K01")
+async def test_a_turn_that_has_ended_is_not_undone_by_a_death(fake: FakeCodex, work: Path) -> None:
+    fake.plays([fx.started(fx.command("c1", "sleep 99")), fx.gate("never")])
+    fake.replies("thread/backgroundTerminals/list", {})
+    ends: list[TurnEnd] = []
+    with anyio.fail_after(5):
+        async with one_session(work) as (session, events), anyio.create_task_group() as tasks:
+
+            async def prompt() -> None:
+                ends.append(await session.prompt(HELLO))
+
+            tasks.start_soon(prompt)
+            await events.until(lambda: events.updates)
+            await session.interrupt()
+            await logged(lambda: fake.requests("thread/backgroundTerminals/list"))
+            os.kill(fake.starts()[0]["pid"], signal.SIGKILL)
+    assert ends == [TurnEnd("cancelled")]
+
+
+async def test_a_thread_is_open_here_once(fake: FakeCodex, work: Path) -> None:
+    spec, events = SessionSpec(str(work)), ScriptedEvents()
+    with anyio.fail_after(5):
+        async with running() as (backend, _):
+            async with backend.session(spec, events) as session:
+                await session.prompt(HELLO)
+                for name in (session.id, session.id.upper()):
+                    with pytest.raises(InvalidRequest, match="open here already") as raised:
+                        async with backend.session(spec, ScriptedEvents(), resume=name):
+                            pass
+                    assert raised.value.data == {"reason": "already_open", "sessionId": session.id}
+                await session.prompt(HELLO)
+            async with backend.session(spec, events, resume=session.id):
+                pass
+    assert events.said == "okok"
+    assert len(fake.requests("thread/resume")) == 1
+
+
+async def test_a_resume_that_was_given_up_takes_nothing_from_the_next(fake: FakeCodex, work: Path) -> None:
+    fake.stores({"id": OLD, "cwd": "/w"})
+    fake.replies("thread/resume", {"usual": True, "gate": "late"}, {"usual": True})
+    spec = SessionSpec(str(work))
+    with anyio.fail_after(5):
+        async with running() as (backend, _):
+            async with anyio.create_task_group() as tasks:
+
+                async def resume() -> None:
+                    async with backend.session(spec, ScriptedEvents(), resume=OLD):
+                        pass
+
+                tasks.start_soon(resume)
+                await logged(lambda: fake.requests("thread/resume"))
+                tasks.cancel_scope.cancel()
+            async with backend.session(spec, ScriptedEvents(), resume=OLD) as session:
+                fake.open("late")
+                await session.prompt(HELLO)
+                assert fake.requests("thread/unsubscribe") == []
+
+
+async def test_a_new_thread_that_was_given_up_is_thrown_away(fake: FakeCodex, work: Path) -> None:
+    fake.replies("thread/start", {"usual": True, "gate": "late"})
+    with anyio.fail_after(5):
+        async with running() as (backend, _):
+            async with anyio.create_task_group() as tasks:
+
+                async def start() -> None:
+                    async with backend.session(SessionSpec(str(work)), ScriptedEvents()):
+                        pass
+
+                tasks.start_soon(start)
+                await logged(lambda: fake.requests("thread/start"))
+                tasks.cancel_scope.cancel()
+            fake.open("late")
+            await logged(lambda: fake.requests("thread/delete"))
+
+
+@pytest.mark.case("K01")
 async def test_the_next_need_starts_another_one(fake: FakeCodex, work: Path) -> None:
     with anyio.fail_after(10):
         async with running() as (backend, _):
@@ -89,7 +199,7 @@ async def test_one_that_never_answers_the_handshake_is_given_up(fake: FakeCodex)
     fake.replies("initialize", {})
     with anyio.fail_after(8):
         async with running() as (backend, _):
-            backend.start_limit = 0.3
+            backend.limits = Limits(start=0.3)
             with pytest.raises(BackendGone, match=r"no answer to `initialize` within 0\.3 s"):
                 await backend.list(ListQuery(1))
 

@@ -54,6 +54,36 @@ async def test_a_title_given_with_the_session_is_stored_at_once(fake: FakeCodex,
                 assert [thread["name"] for thread in fake.threads()] == ["Incident 42"]
 
 
+@pytest.mark.case("W02")
+@pytest.mark.parametrize("titled", ["with the session", "later", "never"])
+async def test_a_thread_without_a_turn_goes_with_its_session_titled_or_not(
+    fake: FakeCodex, work: Path, titled: str
+) -> None:
+    spec = SessionSpec(str(work), title="Early" if titled == "with the session" else None)
+    with anyio.fail_after(5):
+        async with running() as (backend, _):
+            async with backend.session(spec, ScriptedEvents()) as session:
+                if titled == "later":
+                    assert await session.rename("Early") == "Early"
+            assert fake.threads() == []
+            assert await backend.find(session.id) is None
+    assert [params["threadId"] for params in fake.requests("thread/delete")] == [session.id]
+
+
+async def test_a_thread_with_a_turn_or_of_the_store_stays_when_its_session_is_closed(
+    fake: FakeCodex, work: Path
+) -> None:
+    fake.stores({"id": OLD, "cwd": "/w"})
+    with anyio.fail_after(5):
+        async with running() as (backend, _):
+            async with backend.session(SessionSpec(str(work), title="Early"), ScriptedEvents()) as session:
+                await session.prompt(HELLO)
+            async with backend.session(SessionSpec(str(work)), ScriptedEvents(), resume=OLD) as old:
+                await old.rename("Old")
+            assert {thread["name"] for thread in fake.threads()} == {"Early", "Old"}
+    assert fake.requests("thread/delete") == []
+
+
 async def test_a_title_codex_refuses_to_store_never_fails_the_session(
     fake: FakeCodex, work: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -160,3 +190,71 @@ async def test_whole_lines_of_the_index_are_heard_once(fake: FakeCodex) -> None:
                     changed()
                 assert host.titles == [("codex", OLD, "数を数える", "user")]
             assert host.watches == {}
+
+
+def line(title: str, thread: str = OLD) -> bytes:
+    return json.dumps({"id": thread, "thread_name": title}, ensure_ascii=False).encode() + b"\n"
+
+
+@pytest.mark.case("W01")
+async def test_a_delete_that_writes_the_index_anew_tells_no_old_title_again(fake: FakeCodex, work: Path) -> None:
+    spec = SessionSpec(str(work))
+    with anyio.fail_after(5):
+        async with running() as (backend, host), backend.session(spec, ScriptedEvents()) as session:
+            async with backend.session(spec, ScriptedEvents()) as other:
+                await other.prompt(HELLO)
+                await other.rename("to be deleted")
+            with backend.follow(session.id, str(work)):
+                (changed,) = host.watches.values()
+                await session.rename("First")
+                await session.rename("Second")
+                changed()
+                heard = list(host.titles)
+                number = (fake.home / "session_index.jsonl").stat().st_ino
+                await backend.delete(other.id)
+                assert (fake.home / "session_index.jsonl").stat().st_ino != number
+                changed()
+                assert host.titles == heard
+    assert [title for _, thread, title, _ in heard if thread == session.id] == ["First", "Second"]
+
+
+@pytest.mark.case("W01")
+@pytest.mark.parametrize("number_is_used_again", [False, True])
+async def test_of_an_index_written_anew_only_the_newest_line_is_news(
+    fake: FakeCodex, number_is_used_again: bool
+) -> None:
+    index, fresh = fake.home / "session_index.jsonl", fake.home / "fresh"
+    index.write_bytes(line("doomed", OLD.replace("1", "3")) + line("One") + line("Two"))
+    with anyio.fail_after(5):
+        async with running() as (backend, host):
+            with backend.follow(OLD, "/w"):
+                (changed,) = host.watches.values()
+                longer = line("One") + line("Two") + line("Three " + "x" * 200) + line("Four \u6570")
+                if number_is_used_again:
+                    index.write_bytes(longer[:-3])
+                else:
+                    fresh.write_bytes(longer[:-3])
+                    fresh.replace(index)
+                changed()
+                assert host.titles == [("codex", OLD, "Three " + "x" * 200, "user")]
+                with index.open("ab") as file:
+                    file.write(longer[-3:])
+                changed()
+                assert host.titles[1:] == [("codex", OLD, "Four \u6570", "user")]
+
+
+async def test_a_title_given_back_to_a_thread_nobody_followed_meanwhile_is_news(fake: FakeCodex) -> None:
+    index = fake.home / "session_index.jsonl"
+    index.write_bytes(line("One"))
+    with anyio.fail_after(5):
+        async with running() as (backend, host):
+            with backend.follow(OLD, "/w"):
+                pass
+            index.write_bytes(line("One") + line("Two"))
+            with backend.follow(OLD, "/w"):
+                (changed,) = host.watches.values()
+                index.unlink()
+                changed()
+                index.write_bytes(line("One") + line("Two") + line("One"))
+                changed()
+    assert host.titles == [("codex", OLD, "One", "user")]

@@ -201,7 +201,7 @@ async def test_a_failed_turn_is_an_error_in_codex_words(
 async def test_a_prompt_over_the_limit_is_refused_before_it_is_sent(fake: FakeCodex, work: Path) -> None:
     with anyio.fail_after(5):
         async with one_session(work) as (session, _):
-            with pytest.raises(InvalidParams, match="1048577 characters; Codex takes 1048576"):
+            with pytest.raises(InvalidParams, match="1,048,577 characters; Codex takes 1,048,576"):
                 await session.prompt((Text("x" * 1_048_577),))
             assert await session.prompt((Text("x" * 1_048_576),)) == TurnEnd("end_turn")
     assert [len(prompt) for prompt in fake.prompts()] == [1_048_576]

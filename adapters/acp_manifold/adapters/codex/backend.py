@@ -7,10 +7,10 @@ of the package is imported when the app-server is first needed.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -32,6 +32,7 @@ from acp_manifold.bridge.starting import Started, start
 from . import program as programs
 from .ids import is_thread_id
 from .index import TitleIndex
+from .limits import Limits
 
 if TYPE_CHECKING:
     from acp_manifold.translators.codex.threads import ThreadRow
@@ -42,8 +43,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-START_LIMIT = 20.0
-"""Seconds the app-server may take to answer its handshake; 0.05 s are usual, 0.3 s in a fresh home (0.163.0)."""
+T = TypeVar("T")
 
 _INDEX = "session_index.jsonl"
 """Codex' list of renames, in its home."""
@@ -65,8 +65,8 @@ class CodexBackend:
     )
 
     def __init__(self) -> None:
-        self.start_limit = START_LIMIT
-        """Seconds the app-server may take to answer its handshake."""
+        self.limits = Limits()
+        """How long the app-server may take."""
         self._life: _Life | None = None
         self._early: Started | None = None
 
@@ -126,8 +126,10 @@ class CodexBackend:
     ) -> AsyncGenerator[CodexSession]:
         """Serve a thread for as long as the context is open."""
         life = self._living
-        if resume is not None and not is_thread_id(resume):
-            raise SessionNotFound(resume)
+        if resume is not None:
+            if not is_thread_id(resume):
+                raise SessionNotFound(resume)
+            resume = resume.lower()
         server = await life.need()
         from .session import open_session
 
@@ -145,7 +147,7 @@ class CodexBackend:
         from .store import list_threads
 
         life = self._living
-        rows = await list_threads(await life.need(), query)
+        rows = await life.read(lambda server: list_threads(server, query))
         return [life.row(row) for row in rows]
 
     async def find(self, session_id: str) -> SessionRow | None:
@@ -155,7 +157,7 @@ class CodexBackend:
             return None
         from .store import find_thread
 
-        row = await find_thread(await life.need(), session_id)
+        row = await life.read(lambda server: find_thread(server, session_id))
         return life.row(row) if row is not None else None
 
     async def replay(self, session_id: str, emit: Callable[[Update], None]) -> None:
@@ -224,7 +226,7 @@ class _Life:
             BackendGone: It can't be started, or did not come up.
         """
         async with self._starting:
-            if self.server is not None and self.server.alive:
+            if self.server is not None and await self._serves(self.server):
                 return self.server
             kept, self._kept = self._kept, None
             if kept is not None:
@@ -234,6 +236,24 @@ class _Life:
                 raise BackendGone(f"Codex is not installed: {self._backend.install_hint}")
             self.server = await self._start(program)
             return self.server
+
+    @staticmethod
+    async def _serves(server: AppServer) -> bool:
+        if server.doubted:
+            try:
+                await server.check()
+            except BackendGone:
+                return False
+        return server.alive
+
+    async def read(self, ask: Callable[[AppServer], Awaitable[T]]) -> T:
+        """Ask for something that changes nothing; once more, of another server, if the first goes meanwhile."""
+        server = await self.need()
+        try:
+            return await ask(server)
+        except BackendGone as exc:
+            logger.info("codex: asking again: %s", exc.message)
+        return await ask(await self.need())
 
     async def _start(self, program: Program) -> AppServer:
         try:
@@ -250,9 +270,15 @@ class _Life:
         from .server import serve
 
         started = self._backend.take_started()
-        await serve(program, self.heard, limit=self._backend.start_limit, started=started, task_status=task_status)
+        limits = self._backend.limits
+        await serve(program, self.named, limits=limits, started=started, task_status=task_status)
 
     # -- titles ---------------------------------------------------------------------------------
+
+    def named(self, thread_id: str, title: str) -> None:
+        """The app-server tells a thread's title."""
+        self.index.told(thread_id, title)
+        self.heard(thread_id, title)
 
     def heard(self, thread_id: str, title: str) -> None:
         """A thread got a title, by whomever."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 import anyio
 
-from acp_manifold.bridge.errors import BackendGone, ErrorObject, RemoteError
+from acp_manifold.bridge.errors import BackendFault, BackendGone, ErrorObject, RemoteError
 from acp_manifold.translators.narrow import JsonObject, as_int, as_object, obj, text
 
 logger = logging.getLogger(__name__)
@@ -26,6 +26,10 @@ _SHOWN = 200
 """Characters of a line that a log note repeats."""
 
 _LONE = re.compile("[\ud800-\udfff]")
+
+
+class NoAnswer(BackendFault):
+    """The server is alive and left this one request without an answer; what became of it is not known."""
 
 
 class _Pending:
@@ -40,6 +44,12 @@ class _Pending:
         self.result: JsonObject = {}
         self.error: RemoteError | BackendGone | None = None
 
+    def outcome(self) -> JsonObject:
+        """The result, or the error raised."""
+        if self.error is not None:
+            raise self.error
+        return self.result
+
 
 class Client:
     """Our end of the link."""
@@ -49,16 +59,24 @@ class Client:
         send: Callable[[bytes], None],
         notified: Callable[[str, JsonObject], None],
         asked: Callable[[RequestId, str, JsonObject], None],
+        check: Callable[[], Awaitable[None]],
+        patience: float,
     ) -> None:
         """
         Args:
             send: Queues one line for the server.
             notified: Told of every notification: method and params.
             asked: Told of every request of the server, which is to be answered with `answer` or `refuse`.
+            check: Finds out whether the server is alive; raises BackendGone if it is not.
+            patience: Seconds without an answer after which that is done.
         """
+        self.lines = 0
+        """How many lines have come: when it grows, the server is alive."""
         self._send_line = send
         self._notified = notified
         self._asked = asked
+        self._check = check
+        self._patience = patience
         self._pending: dict[int, _Pending] = {}
         self._next = 0
         self._gone: BackendGone | None = None
@@ -71,29 +89,61 @@ class Client:
     # -- what we send ---------------------------------------------------------------------------
 
     async def request(
-        self, method: str, params: JsonObject, *, taken: Callable[[JsonObject], None] | None = None
+        self,
+        method: str,
+        params: JsonObject,
+        *,
+        taken: Callable[[JsonObject], None] | None = None,
+        limit: float = 0.0,
     ) -> JsonObject:
-        """Ask the server and wait for its result.
+        """Ask the server and wait for its result, for a limited time.
 
         Args:
             method: What to ask.
             params: With what; never left out, since the server refuses a request without.
             taken: Called with the result in the reader's task, before any later line is looked at; also if
-                the one who asked was cancelled meanwhile.
+                the one who asked was cancelled meanwhile, or has given up.
+            limit: Seconds a server that is alive may take, if that is more than the usual patience.
 
         Raises:
             RemoteError: It answered with an error.
-            BackendGone: It is gone, or went meanwhile.
+            NoAnswer: It gave none in time, and is alive.
+            BackendGone: It is gone, went meanwhile, or is frozen.
         """
         request_id, pending = self._ask(method, params, taken)
         try:
+            await self._wait(pending, limit)
+        finally:
+            self._leave(request_id, pending)
+        return pending.outcome()
+
+    async def ask(self, method: str, params: JsonObject) -> JsonObject:
+        """As `request`, with no limit: for a caller that has one."""
+        request_id, pending = self._ask(method, params, None)
+        try:
             await pending.answered.wait()
         finally:
-            if taken is None:
-                self._pending.pop(request_id, None)
-        if pending.error is not None:
-            raise pending.error
-        return pending.result
+            self._leave(request_id, pending)
+        return pending.outcome()
+
+    async def _wait(self, pending: _Pending, limit: float) -> None:
+        begun = anyio.current_time()
+        while True:
+            with anyio.move_on_after(self._patience):
+                await pending.answered.wait()
+            if pending.answered.is_set():
+                return
+            await self._check()
+            waited = anyio.current_time() - begun
+            if waited >= limit and not pending.answered.is_set():
+                raise NoAnswer(
+                    f"Codex gave no answer to `{pending.method}` within {waited:.3g} s, though it is running; "
+                    "try again, and restart the agent if that does not help"
+                )
+
+    def _leave(self, request_id: int, pending: _Pending) -> None:
+        if pending.taken is None:
+            self._pending.pop(request_id, None)
 
     def post(self, method: str, params: JsonObject) -> None:
         """Ask the server and don't wait; an error is only logged. Nothing happens once it is gone."""
@@ -128,6 +178,7 @@ class Client:
 
     def on_line(self, line: bytes) -> None:
         """Take one line of the server. What is no message is skipped with a note (case F03)."""
+        self.lines += 1
         try:
             message = as_object(json.loads(line.decode()))
         except (ValueError, RecursionError):
@@ -166,9 +217,9 @@ class Client:
             logger.debug("codex: %s: %s", pending.method, pending.error.message)
         else:
             pending.result = obj(message, "result")
-            if pending.taken is not None:
-                pending.taken(pending.result)
         pending.answered.set()
+        if pending.error is None and pending.taken is not None:
+            pending.taken(pending.result)
 
     def close(self, reason: BackendGone) -> None:
         """Tell everybody who waits that the server is gone; once."""

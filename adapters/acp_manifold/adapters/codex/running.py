@@ -40,7 +40,9 @@ class Running:
         self.identified.set()
 
     def end(self, outcome: JsonObject | None = None, gone: BackendGone | None = None) -> None:
-        """The turn is over; whoever waits for any of its events goes on."""
+        """The turn is over, and whoever waits for any of its events goes on; what comes later changes nothing."""
+        if self.ended.is_set():
+            return
         self.outcome = outcome or {}
         self.gone = gone
         for event in (self.identified, self.started, self.ended):

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 import anyio
-from anyio.abc import TaskStatus
+from anyio.abc import TaskGroup, TaskStatus
 
 from acp_manifold.bridge.backend import Program
-from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, RemoteError
+from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, InvalidRequest, RemoteError
 from acp_manifold.bridge.process import Child, spawn
 from acp_manifold.bridge.starting import Started
 from acp_manifold.bridge.version import __version__
@@ -22,12 +22,17 @@ from acp_manifold.translators.codex.failures import without_keys
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
 
 from .client import Client, RequestId
+from .limits import Limits
 from .program import environment, neutral_directory, server_command
+from .stubborn import unload
 
 logger = logging.getLogger(__name__)
 
 _LAST_WORDS = 1.0
 """Seconds to wait for the exit status of a server that closed its output."""
+
+FINISH_LIMIT = 1.0
+"""Seconds for the end of a server to wait for threads that are in the archive just now (see `stubborn`)."""
 
 NEVER_USED = (
     "account/rateLimits/updated",
@@ -68,16 +73,26 @@ class Route(Protocol):
 class AppServer:
     """A running app-server, or one that has ended."""
 
-    def __init__(self, child: Child, named: Callable[[str, str], None]) -> None:
+    def __init__(self, child: Child, named: Callable[[str, str], None], limits: Limits) -> None:
         """
         Args:
             child: The process.
             named: Told the id and the title of every thread that gets one.
+            limits: How long it may take.
         """
         self.child = child
-        self.client = Client(child.send, self._notified, self._asked)
+        self.limits = limits
+        self.client = Client(child.send, self._notified, self._asked, self.check, limits.answer)
         self.routes: dict[str, Route] = {}
         """Thread id -> who serves it."""
+        self.doubted = False
+        """Whether it has left something unanswered, so that it should be checked before it is relied on."""
+        self._held: dict[str, object] = {}
+        self._freeing: dict[str, anyio.Event] = {}
+        self._ended = anyio.Event()
+        # Shielded until `finish`, so that what was begun can be brought to its end.
+        self._life = anyio.CancelScope(shield=True)
+        self._tasks: TaskGroup | None = None
         self._named = named
         self._renames: dict[str, list[_Rename]] = {}
 
@@ -86,12 +101,13 @@ class AppServer:
         """Whether it still serves."""
         return self.client.gone is None
 
-    async def greet(self, limit: float) -> None:
+    async def greet(self) -> None:
         """Shake hands.
 
         Raises:
-            BackendGone: It ended, refused, or gave no answer within `limit` seconds.
+            BackendGone: It ended, refused, or gave no answer in time.
         """
+        limit = self.limits.start
         params: JsonObject = {
             "clientInfo": {"name": "acp-manifold", "title": "acp-manifold", "version": __version__},
             "capabilities": {
@@ -102,20 +118,51 @@ class AppServer:
         }
         try:
             with anyio.fail_after(limit):
-                await self.client.request("initialize", params)
+                await self.client.ask("initialize", params)
         except TimeoutError:
             raise BackendGone(f"Codex app-server gave no answer to `initialize` within {limit:g} s") from None
         except RemoteError as exc:
             raise BackendGone(f"Codex app-server refused `initialize`: {exc.message}") from exc
         self.client.notify("initialized")
 
-    async def read(self) -> None:
-        """Take its lines until its end, then tell everybody."""
+    async def live(self) -> None:
+        """Take its lines until its end, or until `finish`."""
+        with self._life:
+            async with anyio.create_task_group() as self._tasks:
+                await self._read()
+
+    async def _read(self) -> None:
         await self.child.read(self.client.on_line)
         with anyio.move_on_after(_LAST_WORDS):
             await self.child.wait()
         how = self.child.describe_exit() if self.child.exited else "closed its output"
         self.end(BackendGone(f"Codex app-server {without_keys(how)}"))
+
+    async def check(self) -> None:
+        """Find out whether it is still there. One that shows no sign of life is frozen, and is killed.
+
+        A line of any kind is a sign of life: a server that is slow to answer may be at work for other threads.
+
+        Raises:
+            BackendGone: It is not there.
+        """
+        self.doubted = False
+        lines = self.client.lines
+        with anyio.move_on_after(self.limits.probe):
+            try:
+                await self.client.ask("thread/loaded/list", {"limit": 1})
+            except RemoteError as exc:
+                logger.debug("codex: the probe was refused: %s", exc.message)
+        if self.client.lines != lines:
+            return
+        reason = BackendGone(
+            "Codex app-server was frozen: it left a request unanswered and gave no sign of life for "
+            f"{self.limits.probe:g} s. It was killed; try again, and a new one is started"
+        )
+        logger.warning("%s", reason.message)
+        self.end(reason)
+        await self.child.kill()
+        raise reason
 
     def end(self, reason: BackendGone) -> None:
         """Settle everything that waits for the server; once."""
@@ -125,6 +172,65 @@ class AppServer:
         routes, self.routes = self.routes, {}
         for route in routes.values():
             route.server_gone(reason)
+        for freed in self._freeing.values():
+            freed.set()
+        self._ended.set()
+
+    async def finish(self, reason: BackendGone) -> None:
+        """Have it serve no more; whatever is with it is settled, and one that left something unanswered is killed."""
+        with anyio.move_on_after(FINISH_LIMIT, shield=True):
+            for freed in list(self._freeing.values()):
+                await freed.wait()
+        self.end(reason)
+        self._life.cancel()
+        if self.doubted:
+            # It would not heed the end of its input either.
+            await self.child.kill()
+
+    async def ended(self) -> None:
+        """Wait until it no longer serves."""
+        await self._ended.wait()
+
+    # -- who has which thread -------------------------------------------------------------------
+
+    def claim(self, thread_id: str, holder: object) -> None:
+        """Have a thread for oneself until `let_go`.
+
+        Raises:
+            InvalidRequest: Somebody has it.
+        """
+        if self._held.setdefault(thread_id, holder) is not holder:
+            raise InvalidRequest(
+                f"Session {thread_id} is open here already", {"reason": "already_open", "sessionId": thread_id}
+            )
+
+    def let_go(self, thread_id: str, holder: object) -> None:
+        """The thread is anybody's again, if the holder had it."""
+        if self._held.get(thread_id) is holder:
+            del self._held[thread_id]
+        if self.routes.get(thread_id) is holder:
+            del self.routes[thread_id]
+
+    def is_held(self, thread_id: str) -> bool:
+        """Whether somebody has the thread."""
+        return thread_id in self._held
+
+    def free(self, thread_id: str) -> None:
+        """Begin to stop what a thread does and would not stop; it can be opened again afterwards."""
+        if self.alive and self._tasks is not None and thread_id not in self._freeing:
+            self._freeing[thread_id] = anyio.Event()
+            self._tasks.start_soon(self._free, thread_id)
+
+    async def _free(self, thread_id: str) -> None:
+        try:
+            await unload(self.client, thread_id)
+        finally:
+            self._freeing.pop(thread_id).set()
+
+    async def freed(self, thread_id: str) -> None:
+        """Wait until the thread is not being freed."""
+        if thread_id in self._freeing:
+            await self._freeing[thread_id].wait()
 
     # -- routing --------------------------------------------------------------------------------
 
@@ -213,7 +319,7 @@ async def serve(
     program: Program,
     named: Callable[[str, str], None],
     *,
-    limit: float,
+    limits: Limits,
     started: Started | None = None,
     task_status: TaskStatus[AppServer] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
@@ -230,17 +336,16 @@ async def serve(
         name="codex app-server",
         started=started,
     ) as child:
-        server = AppServer(child, named)
-        try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(server.read)
-                try:
-                    await server.greet(limit)
-                    task_status.started(server)
-                except BackendGone as exc:
-                    failure = exc
-                    tasks.cancel_scope.cancel()
-        finally:
-            server.end(failure or BackendGone("Codex app-server was ended"))
+        server = AppServer(child, named, limits)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(server.live)
+            try:
+                await server.greet()
+                task_status.started(server)
+                await server.ended()
+            except BackendGone as exc:
+                failure = exc
+            finally:
+                await server.finish(failure or BackendGone("Codex app-server was ended"))
     if failure is not None:
         raise failure

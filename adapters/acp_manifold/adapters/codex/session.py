@@ -23,7 +23,7 @@ from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
 from acp_manifold.translators.updates import Prompt, TurnEnd, Unknown
 
 from .asking import Asking
-from .client import RequestId
+from .client import NoAnswer, RequestId
 from .config import thread_params
 from .faults import NO_ROLLOUT, fault_of
 from .running import Running
@@ -36,6 +36,9 @@ logger = logging.getLogger(__name__)
 
 CLOSE_LIMIT = 2.0
 """Seconds for the end of a session; a few milliseconds are usual. The rest is Codex' to clear away."""
+
+HEED_LIMIT = 1.0
+"""Seconds of them for a turn to stop when it is interrupted; some milliseconds are usual."""
 
 _START_PATIENCE = 2.0
 """Seconds between the answer to `turn/start` and `turn/started`, before an interrupt is tried all the same."""
@@ -74,10 +77,13 @@ class CodexSession:
         self._model: str | None = None
         self._active: str | None = None
         self._running: Running | None = None
-        self._unused = new
+        self._had_turn = not new
         self._title = spec.title
         self._mcp_servers: set[str] = set()
         self._closed = False
+        self._stuck = False
+        """Whether a turn may begin here that nobody waits for."""
+        self._turn_over = anyio.Event()
         self._gone: BackendGone | None = None
         self._gone_event = anyio.Event()
 
@@ -85,6 +91,11 @@ class CodexSession:
     def id(self) -> str:
         """The thread's id."""
         return self._id
+
+    @property
+    def lost(self) -> bool:
+        """Whether Codex no longer serves the thread; see `BackendSession.lost`."""
+        return self._gone is not None or not self._server.alive
 
     # -- open and close -------------------------------------------------------------------------
 
@@ -98,9 +109,13 @@ class CodexSession:
 
     async def resume(self, thread_id: str) -> None:
         """Open a thread of the store."""
+        self._server.claim(thread_id, self)
+        self._id = thread_id
+        await self._server.freed(thread_id)
         params: JsonObject = {"threadId": thread_id, "excludeTurns": True, **thread_params(self._spec)}
+        limit = self._server.limits.slow
         try:
-            result = await self._client.request("thread/resume", params, taken=self._opened)
+            result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
         except RemoteError as exc:
             raise fault_of(exc, thread_id, "resume the session") from exc
         if obj(result, "thread").get("name"):
@@ -111,10 +126,11 @@ class CodexSession:
         thread = obj(result, "thread")
         self._id = text(thread, "id")
         self._model = as_str(result.get("model"))
-        if self._closed:
-            self._client.post("thread/unsubscribe", {"threadId": self._id})
-        else:
+        if not self._closed:
+            self._server.claim(self._id, self)
             self._server.routes[self._id] = self
+        elif not self._server.is_held(self._id):
+            self._client.post("thread/unsubscribe" if self._had_turn else "thread/delete", {"threadId": self._id})
 
     async def _write_title(self) -> None:
         """Store the title the session was opened with; it is kept for the first turn if that fails."""
@@ -126,30 +142,47 @@ class CodexSession:
             logger.warning("codex session %s: its title could not be stored yet: %s", self._id, exc.message)
             return
         self._title = None
-        self._unused = False
 
     async def close(self) -> None:
         """Stop what runs and let the thread go, within `CLOSE_LIMIT` seconds."""
         self._closed = True
-        if self._server.alive and self._id:
-            with anyio.move_on_after(CLOSE_LIMIT, shield=True):
-                await self._leave()
         if self._server.routes.get(self._id) is self:
-            del self._server.routes[self._id]
+            with anyio.move_on_after(CLOSE_LIMIT, shield=True) as patience:
+                await self._leave()
+            if patience.cancelled_caught:
+                self._server.doubted = True
+        self._server.let_go(self._id, self)
 
     async def _leave(self) -> None:
-        await self.interrupt()
-        if self._unused:
-            # A thread without a turn is nowhere but in the server's memory, where it would stay another minute.
+        if not await self._stops():
+            self._server.free(self._id)
+            await self._server.freed(self._id)
+            return
+        if not self._had_turn:
+            # No list of Codex' would ever show it, though it would stay: in the store if it has a title, else in
+            # the server's memory for another minute.
             await self._last("thread/delete")
             return
         await self._last("thread/backgroundTerminals/clean")
         await self._last("thread/unsubscribe")
 
+    async def _stops(self) -> bool:
+        """Whether no turn runs any more, after an interrupt if need be."""
+        if self._stuck:
+            return False
+        with anyio.move_on_after(HEED_LIMIT):
+            await self.interrupt()
+            if self._running is not None:
+                await self._running.ended.wait()
+            if self._active is not None:
+                await self._turn_over.wait()
+            return True
+        return not self._server.alive
+
     async def _last(self, method: str) -> None:
         try:
             await self._client.request(method, {"threadId": self._id})
-        except (BackendGone, RemoteError) as exc:
+        except BridgeError as exc:
             logger.debug("codex session %s: %s while it was closed: %s", self._id, method, exc.message)
 
     async def gone(self) -> BackendGone:
@@ -164,10 +197,11 @@ class CodexSession:
         size = text_size(prompt)
         if size > INPUT_LIMIT:
             raise InvalidParams(
-                f"The prompt has {size} characters; Codex takes {INPUT_LIMIT} at most", {"reason": "input_too_large"}
+                f"The prompt has {size:,} characters; Codex takes {INPUT_LIMIT:,} at most",
+                {"reason": "input_too_large"},
             )
         run = self._running = Running()
-        self._unused = False
+        self._had_turn = True
         try:
             await self._start_turn(run, prompt)
         except BridgeError:
@@ -192,12 +226,19 @@ class CodexSession:
 
         params: JsonObject = {"threadId": self._id, "input": to_input(prompt)}
         try:
-            await self._client.request("turn/start", params, taken=taken)
+            await self._client.request("turn/start", params, taken=taken, limit=self._server.limits.slow)
         except RemoteError as exc:
             raise fault_of(exc, self._id, "take the prompt") from exc
+        except NoAnswer as exc:
+            # It may begin at any moment: nothing of the thread can be relied on before it is opened anew.
+            self._stuck = True
+            self.server_gone(BackendGone(exc.message))
+            raise
 
     def _begin(self, turn_id: str) -> None:
         self._active = turn_id
+        self._had_turn = True
+        self._turn_over = anyio.Event()
         self._stream.turn_begins()
 
     async def interrupt(self) -> None:
@@ -224,7 +265,7 @@ class CodexSession:
     async def _interrupt(self, turn_id: str) -> bool:
         try:
             await self._client.request("turn/interrupt", {"threadId": self._id, "turnId": turn_id})
-        except (BackendGone, RemoteError) as exc:
+        except BridgeError as exc:
             # It has just ended, or not begun yet.
             logger.debug("codex session %s: interrupt refused: %s", self._id, exc.message)
             return False
@@ -237,14 +278,13 @@ class CodexSession:
         try:
             stored = await set_name(self._server, self._id, title)
         except BridgeError as exc:
-            if not self._unused or not isinstance(exc.__cause__, RemoteError):
+            if self._had_turn or not isinstance(exc.__cause__, RemoteError):
                 raise
             if not exc.__cause__.message.startswith(NO_ROLLOUT):
                 raise
             self._title = title
             return title
         self._title = None
-        self._unused = False
         return stored
 
     async def generate_title(self, prompt_text: str) -> str | None:
@@ -294,6 +334,7 @@ class CodexSession:
         self._asking.drop()
         self._tell(self._stream.fail_open())
         self._active = None
+        self._turn_over.set()
         if self._running is not None:
             self._running.end(gone=reason)
         self._gone = reason
@@ -314,6 +355,7 @@ class CodexSession:
         run = self._running
         if turn_id == self._active:
             self._active = None
+            self._turn_over.set()
             interrupted = text(turn, "status") == "interrupted"
             commands = [item_id for item_id, kind in self._stream.open.items() if kind == "commandExecution"]
             # A command that a finished turn leaves running goes on; one of an interrupted turn is ended.

@@ -12,7 +12,7 @@ from acp_manifold.translators.codex.naming import SCHEMA, request_text, title_in
 from acp_manifold.translators.codex.threads import TITLE_SOURCE
 from acp_manifold.translators.narrow import JsonObject, obj, text
 
-from .client import RequestId
+from .client import NoAnswer, RequestId
 from .server import AppServer
 
 logger = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ async def generate_title(
             await server.client.request("thread/start", params, taken=thread.opened)
             await server.client.request("turn/start", _turn(thread.id, prompt_text))
             await thread.over.wait()
-    except RemoteError as exc:
+    except (NoAnswer, RemoteError) as exc:
         logger.info("codex: no title could be generated: %s", exc.message)
     finally:
         if thread.id:
