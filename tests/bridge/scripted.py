@@ -21,7 +21,7 @@ from acp_manifold.bridge.backend import (
     SessionSpec,
     StoreOrigin,
 )
-from acp_manifold.bridge.errors import BackendGone, BridgeError, SessionNotFound
+from acp_manifold.bridge.errors import BackendGone, BridgeError, LoginNeeded, SessionNotFound
 from acp_manifold.translators.updates import (
     MessageChunk,
     Option,
@@ -218,6 +218,8 @@ class ScriptedBackend:
         await anyio.lowlevel.checkpoint()
         if self.refuses is not None:
             raise self.refuses
+        if resume is None and self.login_state == "out":
+            raise LoginNeeded.at_start(self.label, self.auth.description)
         if resume is not None and resume not in self.stored:
             raise SessionNotFound(resume)
         session_id = resume or f"{self.name}-{len(self.sessions) + 1}"

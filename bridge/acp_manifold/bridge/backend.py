@@ -236,7 +236,7 @@ class Backend(Protocol):
         Raises:
             SessionNotFound: `resume` names nothing.
             BackendGone: The CLI can't be started.
-            LoginNeeded: The CLI wants a login.
+            LoginNeeded: The session is new, and it is certain that the CLI has no login.
         """
         ...
 

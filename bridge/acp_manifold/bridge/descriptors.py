@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections.abc import Callable
 from typing import Final
 
 import anyio
@@ -24,6 +25,28 @@ READ_SIZE: Final = 64 * 1024
 
 PIPE_MAX_SIZE: Final = 1024 * 1024
 """The most that a pipe holds without privileges (Linux, `/proc/sys/fs/pipe-max-size`)."""
+
+
+async def readable(fd: int) -> None:
+    """Wait until a descriptor can be read; a pidfd can when its process has ended."""
+    loop = asyncio.get_running_loop()
+    await _called(lambda ready: loop.add_reader(fd, ready), lambda: loop.remove_reader(fd))
+
+
+async def writable(fd: int) -> None:
+    """Wait until a descriptor can be written to."""
+    loop = asyncio.get_running_loop()
+    await _called(lambda ready: loop.add_writer(fd, ready), lambda: loop.remove_writer(fd))
+
+
+async def _called(add: Callable[[Callable[[], None]], None], remove: Callable[[], object]) -> None:
+    # Not anyio's functions of this kind: the first use of them imports all of its sockets and TLS, 6 ms.
+    waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    add(lambda: None if waiter.done() else waiter.set_result(None))
+    try:
+        await waiter
+    finally:
+        remove()
 
 
 class Source:
@@ -119,6 +142,6 @@ class Sink:
             try:
                 rest = rest[os.write(self._fd, rest) :]
             except BlockingIOError:
-                await anyio.wait_writable(self._fd)
+                await writable(self._fd)
             except OSError as exc:
                 raise anyio.BrokenResourceError from exc

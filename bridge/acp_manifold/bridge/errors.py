@@ -102,6 +102,16 @@ class LoginNeeded(BackendFault):
 
     code = AUTH_REQUIRED
 
+    @classmethod
+    def at_start(cls, label: str, how: str) -> LoginNeeded:
+        """There is certainly no login, so that no session is begun.
+
+        Args:
+            label: The CLI.
+            how: What the person does about it.
+        """
+        return cls(f"{label} has no login. {how}")
+
 
 class BackendGone(BackendFault):
     """The CLI's process ended, or never came up; the message has the exit status and the last lines of its stderr."""

@@ -23,7 +23,7 @@ from acp_manifold.translators.updates import Update
 
 from .backend import Backend, ListQuery, SessionRow, SessionSpec, StoreOrigin
 from .client import Client
-from .errors import BackendFault, BridgeError, InvalidParams, InvalidRequest, LoginNeeded, SessionEnded, SessionNotFound
+from .errors import BackendFault, BridgeError, InvalidParams, InvalidRequest, SessionEnded, SessionNotFound
 from .keyed_locks import KeyedLocks
 from .ledger import Key, Ledger
 from .listing import PAGE, Page, Place, join
@@ -167,8 +167,6 @@ class Hub:
         backend = self.choose(setup.backend)
         spec = spec_of(setup)
         title = normalise(setup.title or "")
-        if await backend.login() == "out":
-            raise LoginNeeded(f"{backend.label} has no login. {backend.auth.description}", {"backend": backend.name})
         session = await self._start(backend, spec, client, known=None)
         if title:
             await self._name_new(session, title)

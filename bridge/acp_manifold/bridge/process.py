@@ -20,7 +20,7 @@ from typing import Final
 import anyio
 from anyio import to_thread
 
-from .descriptors import Sink, Source
+from .descriptors import Sink, Source, readable
 from .framing import LINE_LIMIT, Framed, LineFramer, TooLong
 from .guard import guard
 from .outbound import Outbound
@@ -249,7 +249,7 @@ async def _process_end(process: subprocess.Popen[bytes]) -> None:
     if sys.platform == "linux":
         fd = os.pidfd_open(process.pid)
         try:
-            await anyio.wait_readable(fd)
+            await readable(fd)
         finally:
             os.close(fd)
         process.wait()

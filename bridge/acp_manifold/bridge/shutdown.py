@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 import anyio
 
+from .descriptors import readable
 from .survivors import signal_to, survivors
 
 INPUT_CLOSED_WAIT: Final = 1.0
@@ -94,7 +95,7 @@ async def _gone(pid: int) -> None:
         except ProcessLookupError:
             return
         try:
-            await anyio.wait_readable(fd)
+            await readable(fd)
         finally:
             os.close(fd)
     else:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, cast
@@ -38,7 +37,7 @@ def start(command: Sequence[str], cwd: str, env: Mapping[str, str]) -> Started:
     Raises:
         BackendGone: It can't be started; the message names the program and the cause.
     """
-    mark = uuid.uuid4().hex
+    mark = os.urandom(16).hex()
     if not os.path.isdir(cwd):
         what = "is not a directory" if os.path.exists(cwd) else "does not exist"
         raise BackendGone(f"Can't start {command[0]}: the working directory {cwd} {what}")

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import anyio
+from anyio import to_thread
 
 logger = logging.getLogger(__name__)
 
@@ -72,6 +74,8 @@ class Watcher:
         return frozenset(_nearest_directory(path) for path in self._subscriptions)
 
     async def _serve(self, directories: frozenset[Path], stop: anyio.Event) -> None:
+        # In a thread: the import takes 10 ms, and begins just when a new session's answer is due.
+        await to_thread.run_sync(import_module, "watchfiles")
         from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType]
 
         # What changed between the subscription and the start of the watch is told by this first call.

@@ -21,7 +21,7 @@ from acp_manifold.bridge.backend import (
     SessionRow,
     SessionSpec,
 )
-from acp_manifold.bridge.errors import BackendGone, SessionNotFound
+from acp_manifold.bridge.errors import BackendGone, LoginNeeded, SessionNotFound
 
 if TYPE_CHECKING:
     from acp_manifold.adapters.claude.store import Store
@@ -69,10 +69,10 @@ class ClaudeBackend:
             self._host = None
 
     async def warm_up(self) -> None:
-        """Import what the first session needs; processes are started session by session."""
-        from anyio import to_thread
+        """Nothing: a process serves one session, and what it takes to start one is imported for the first.
 
-        await to_thread.run_sync(_import_session)
+        Importing it ahead, in a thread, held up the first session of another backend.
+        """
 
     async def login(self) -> Login:
         """Whether the CLI has a login; see `Backend.login`."""
@@ -96,6 +96,8 @@ class ClaudeBackend:
         if program is None:
             raise BackendGone(f"No Claude Code is installed. {self.install_hint}")
         command = checked_command(program, self._environ)
+        if resume is None and await self.login() == "out":
+            raise LoginNeeded.at_start(self.label, self.auth.description)
         if resume is not None and await self._store.find(resume) is None:
             raise SessionNotFound(resume)
         env = child_environment(self._environ)
@@ -185,6 +187,3 @@ class ClaudeBackend:
             raise RuntimeError("the Claude Code backend is not running: enter `running` first")
         return self._host
 
-
-def _import_session() -> None:
-    import acp_manifold.adapters.claude.serve  # noqa: F401  # pyright: ignore[reportUnusedImport]

@@ -7,6 +7,7 @@ of the package is imported when the app-server is first needed.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -26,10 +27,11 @@ from acp_manifold.bridge.backend import (
     SessionSpec,
     StoreOrigin,
 )
-from acp_manifold.bridge.errors import BackendGone, BridgeError, SessionNotFound
-from acp_manifold.bridge.starting import Started, start
+from acp_manifold.bridge.errors import BackendGone, BridgeError, LoginNeeded, SessionNotFound
+from acp_manifold.bridge.starting import Started, pipe, start
 
 from . import program as programs
+from .greeting import GREETING
 from .ids import is_thread_id
 from .index import TitleIndex
 from .limits import Limits
@@ -75,7 +77,7 @@ class CodexBackend:
         return programs.find_program()
 
     def prestart(self) -> None:
-        """Start the app-server now; the handshake comes when there is an event loop.
+        """Start the app-server and greet it; its answer is read when there is an event loop.
 
         It ends by itself when its stdin does, so it needs nobody to end it if we don't come to use it.
         """
@@ -84,6 +86,10 @@ class CodexBackend:
             return
         try:
             self._early = start(programs.server_command(program), programs.neutral_directory(), programs.environment())
+            os.write(pipe(self._early.process.stdin).fileno(), GREETING + b"\n")
+        except OSError as exc:
+            # It has ended already: who adopts it finds out, and tells why.
+            logger.info("codex: the app-server took no greeting: %s", exc)
         except BackendGone as exc:
             logger.info("codex: %s", exc.message)
 
@@ -120,6 +126,10 @@ class CodexBackend:
         server = self._life.server if self._life is not None else None
         return await login_of(server, programs.codex_home())
 
+    async def _no_login(self) -> LoginNeeded | None:
+        """Why no session can be begun, if it is certain that there is no login."""
+        return LoginNeeded.at_start(self.label, self.auth.description) if await self.login() == "out" else None
+
     @asynccontextmanager
     async def session(
         self, spec: SessionSpec, events: SessionEvents, *, resume: str | None = None
@@ -133,7 +143,7 @@ class CodexBackend:
         server = await life.need()
         from .session import open_session
 
-        async with open_session(server, spec, events, life.remember, resume) as session:
+        async with open_session(server, spec, events, life.remember, resume, self._no_login) as session:
             yield session
 
     @contextmanager

@@ -120,6 +120,17 @@ class Client:
     async def ask(self, method: str, params: JsonObject) -> JsonObject:
         """As `request`, with no limit: for a caller that has one."""
         request_id, pending = self._ask(method, params, None)
+        return await self._hear(request_id, pending)
+
+    async def hear(self, method: str, request_id: int) -> JsonObject:
+        """Wait, with no limit, for the answer to a request that somebody else has sent under the next of our ids."""
+        self._next = max(self._next, request_id)
+        pending = self._pending[request_id] = _Pending(method, None)
+        return await self._hear(request_id, pending)
+
+    async def _hear(self, request_id: int, pending: _Pending) -> JsonObject:
+        if self._gone is not None:
+            raise BackendGone(self._gone.message, self._gone.data)
         try:
             await pending.answered.wait()
         finally:

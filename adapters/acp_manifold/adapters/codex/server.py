@@ -17,11 +17,11 @@ from acp_manifold.bridge.backend import Program
 from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, InvalidRequest, RemoteError
 from acp_manifold.bridge.process import Child, spawn
 from acp_manifold.bridge.starting import Started
-from acp_manifold.bridge.version import __version__
 from acp_manifold.translators.codex.failures import without_keys
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
 
 from .client import Client, RequestId
+from .greeting import GREETING, GREETING_ID
 from .limits import Limits
 from .program import environment, neutral_directory, server_command
 from .stubborn import unload
@@ -33,26 +33,6 @@ _LAST_WORDS = 1.0
 
 FINISH_LIMIT = 1.0
 """Seconds for the end of a server to wait for threads that are in the archive just now (see `stubborn`)."""
-
-NEVER_USED = (
-    "account/rateLimits/updated",
-    "app/list/updated",
-    "item/fileChange/outputDelta",
-    "item/fileChange/patchUpdated",
-    "item/mcpToolCall/progress",
-    "remoteControl/status/changed",
-    "skills/changed",
-    "thread/goal/cleared",
-    "thread/goal/updated",
-    "thread/readState/changed",
-    "thread/settings/updated",
-    "thread/started",
-    "thread/status/changed",
-    "turn/diff/updated",
-)
-"""Notifications we ask not to get. They are a sixth of the bytes of a short text turn, and two thirds of a turn with
-five patches, whose `turn/diff/updated` repeats the whole turn's diff after each (codex-cli 0.163.0)."""
-
 
 class Route(Protocol):
     """Whoever serves a thread. All calls come from the reader's task and must not block."""
@@ -102,23 +82,15 @@ class AppServer:
         return self.client.gone is None
 
     async def greet(self) -> None:
-        """Shake hands.
+        """Shake hands, where `GREETING` was sent already.
 
         Raises:
             BackendGone: It ended, refused, or gave no answer in time.
         """
         limit = self.limits.start
-        params: JsonObject = {
-            "clientInfo": {"name": "acp-manifold", "title": "acp-manifold", "version": __version__},
-            "capabilities": {
-                "experimentalApi": True,
-                "requestAttestation": False,
-                "optOutNotificationMethods": list(NEVER_USED),
-            },
-        }
         try:
             with anyio.fail_after(limit):
-                await self.client.ask("initialize", params)
+                await self.client.hear("initialize", GREETING_ID)
         except TimeoutError:
             raise BackendGone(f"Codex app-server gave no answer to `initialize` within {limit:g} s") from None
         except RemoteError as exc:
@@ -336,6 +308,8 @@ async def serve(
         name="codex app-server",
         started=started,
     ) as child:
+        if started is None:
+            child.send(GREETING)
         server = AppServer(child, named, limits)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(server.live)

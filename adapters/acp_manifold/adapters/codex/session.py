@@ -8,14 +8,14 @@ belongs to an older turn is dropped, unless it ends a command that outlived its 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import anyio
 from anyio.abc import TaskGroup
 
 from acp_manifold.bridge.backend import SessionEvents, SessionSpec
-from acp_manifold.bridge.errors import BackendGone, BridgeError, InvalidParams, RemoteError
+from acp_manifold.bridge.errors import BackendGone, BridgeError, InvalidParams, LoginNeeded, RemoteError
 from acp_manifold.translators.codex.items import Updates
 from acp_manifold.translators.codex.prompts import INPUT_LIMIT, text_size, to_input
 from acp_manifold.translators.codex.turn import Stream, item_of
@@ -406,14 +406,30 @@ async def open_session(
     events: SessionEvents,
     generated: Callable[[str, str], None],
     resume: str | None,
+    no_login: Callable[[], Awaitable[LoginNeeded | None]],
 ) -> AsyncGenerator[CodexSession]:
-    """Serve a thread for as long as the context is open. See `Backend.session`."""
+    """Serve a thread for as long as the context is open. See `Backend.session`.
+
+    Whether there is a login is looked up while Codex makes the new thread, which takes longer.
+    """
     failure: Exception | None = None
+    looked = anyio.Event()
+    wanting: LoginNeeded | None = None
+
+    async def look() -> None:
+        nonlocal wanting
+        wanting = await no_login()
+        looked.set()
+
     async with anyio.create_task_group() as tasks:
         session = CodexSession(server, spec, events, tasks, generated, new=resume is None)
         try:
             if resume is None:
+                tasks.start_soon(look)
                 await session.start()
+                await looked.wait()
+                if wanting is not None:
+                    raise wanting
             else:
                 await session.resume(resume)
             yield session
