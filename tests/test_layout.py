@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,3 +56,10 @@ def files() -> Iterator[Path]:
 
 def docstring(path: Path) -> str | None:
     return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def test_recordings_hold_no_place_of_the_machine_they_were_made_on() -> None:
+    for path in sorted((ROOT / "recordings").rglob("*.jsonl")):
+        text = path.read_text(encoding="utf-8")
+        found: list[str] = re.findall(r"/tmp/[^\s\"]*|/root/[^\s\"]*|/home/(?!user)[^\s\"]*|sk-[a-z]+-[A-Za-z0-9]{8,}", text)
+        assert not found, (path.name, found[:3])

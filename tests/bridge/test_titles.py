@@ -10,6 +10,7 @@ import pytest
 from acp_manifold.bridge.errors import InvalidRequest
 from acp_manifold.bridge.ledger import Ledger
 from acp_manifold.translators.acp.requests import TITLE_METHODS
+from acp_manifold.translators.narrow import obj
 
 from .editor import Editor, Refused, editor_on, editors
 from .scripted import ScriptedBackend, ScriptedSession
@@ -172,6 +173,9 @@ async def test_a_session_can_be_named_when_it_is_made(tmp_path: Path, meta: str)
     async with editor_on(alpha) as editor:
         result = await editor.request("session/new", cwd=str(tmp_path), mcpServers=[], _meta=spelled[meta])
         session = str(result["sessionId"])
+        await editor.update(session, "session_info_update")
+        tags = [line.get("id") or obj(line, "params").get("sessionId") for line in editor.lines[-2:]]
+        assert tags[-1] == session and editor.titles(session) == ["Incident 42"], "told, right behind the answer"
         cli = alpha.sessions[0]
         asked = editor.prompt(session, "hello")
         assert "Incident" not in repr(await cli.prompted())

@@ -197,7 +197,11 @@ class Backend(Protocol):
     """The CLI's own name."""
     install_hint: str
     """One line: how to install the CLI."""
-    auth: AuthMethod
+
+    @property
+    def auth(self) -> AuthMethod:
+        """How a person logs in."""
+        ...
 
     def program(self) -> Program | None:
         """The CLI to start, or None if none is installed. Cheap: looks at the environment and the disk."""

@@ -36,7 +36,8 @@ def find_backends(names: Sequence[str] = ()) -> list[Backend]:
     missing = [backend for backend in loaded if backend not in installed]
     if missing and (names or not installed):
         hints = "".join(f"\n  {backend.label}: {backend.install_hint}" for backend in missing)
-        raise NoBackend("no coding CLI was found for " + ", ".join(b.name for b in missing) + "; install it:" + hints)
+        which = "this CLI" if len(missing) == 1 else "these" if names else "one of these"
+        raise NoBackend(f"no coding CLI was found for {', '.join(b.name for b in missing)}; install {which}:{hints}")
     if not installed:
         raise NoBackend("no backend is installed: install acp-manifold with its adapters")
     return installed

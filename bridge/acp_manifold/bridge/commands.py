@@ -6,11 +6,14 @@ entry-point group `acp_manifold.commands`, so that adapters can bring their own.
 
 from __future__ import annotations
 
+import math
+import shlex
 import sys
 
 import click
 
 from .backends import GROUP as BACKENDS
+from .backends import NoBackend, find_backends
 from .plugins import plugins
 from .serve import INTERRUPT_GRACE, serve
 from .version import __version__
@@ -55,6 +58,26 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
         ctx.exit()
 
 
+def _explain(backends: tuple[str, ...]) -> None:
+    """Say what to do with us on a terminal, and what would be served; exits with 2 if that is nothing."""
+    click.echo(ON_A_TERMINAL)
+    try:
+        found = find_backends(backends)
+    except NoBackend as exc:
+        click.echo(f"As it is, nothing would be served: {exc.message}", err=True)
+        sys.exit(2)
+    click.echo("Served here, the first by default:")
+    for backend in found:
+        program = backend.program()
+        click.echo(f"  {backend.label}: {shlex.join(program.command) if program else '?'}")
+
+
+def _finite(_ctx: click.Context, _param: click.Parameter, value: float) -> float:
+    if not math.isfinite(value):
+        raise click.BadParameter("must be a number of seconds")
+    return value
+
+
 @click.group(
     cls=Commands,
     invoke_without_command=True,
@@ -74,12 +97,13 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     "--interrupt-grace",
     type=click.FloatRange(min=0.0, min_open=True),
     default=INTERRUPT_GRACE,
-    show_default=True,
+    callback=_finite,
+    show_default="10",
     metavar="SECONDS",
     help="How long a CLI may ignore a cancel before it is ended and, with the next prompt, resumed.",
 )
 @click.option("--log-file", type=click.Path(dir_okay=False), metavar="FILE", help="Log there as well, made 0600.")
-@click.option("-v", "--verbose", is_flag=True, help="Log everything to stderr.")
+@click.option("-v", "--verbose", is_flag=True, help="Log everything, not warnings alone.")
 @click.pass_context
 def acp_manifold(
     ctx: click.Context, backends: tuple[str, ...], grace: float, log_file: str | None, verbose: bool
@@ -91,6 +115,6 @@ def acp_manifold(
     if ctx.invoked_subcommand is not None:
         return
     if sys.stdin is not None and sys.stdin.isatty():
-        click.echo(ON_A_TERMINAL, nl=False)
+        _explain(backends)
         return
     sys.exit(serve(backends, grace=grace, log_file=log_file, verbose=verbose))

@@ -77,6 +77,7 @@ class Connection:
 
     def request(self, method: str, params: JsonObject, call: Call) -> object:
         """Serve one request; see `Handler.request`."""
+        logger.debug("request %r: %s %s", call.id, method[:100], params.get("sessionId", ""))
         if method == "initialize":
             return self._initialize(params)
         if not self._initialized:

@@ -23,7 +23,7 @@ from acp_manifold.translators.updates import Update
 
 from .backend import Backend, ListQuery, SessionRow, SessionSpec, StoreOrigin
 from .client import Client
-from .errors import BackendFault, BridgeError, InvalidParams, InvalidRequest, SessionEnded, SessionNotFound
+from .errors import BackendFault, BridgeError, InvalidParams, InvalidRequest, LoginNeeded, SessionEnded, SessionNotFound
 from .keyed_locks import KeyedLocks
 from .ledger import Key, Ledger
 from .listing import PAGE, Page, Place, join
@@ -167,7 +167,13 @@ class Hub:
         backend = self.choose(setup.backend)
         spec = spec_of(setup)
         title = normalise(setup.title or "")
-        session = await self._start(backend, spec, client, known=None)
+        try:
+            session = await self._start(backend, spec, client, known=None)
+        except LoginNeeded as exc:
+            others = [other.name for other in self.backends.values() if other is not backend]
+            if setup.backend is not None or not others:
+                raise
+            raise LoginNeeded(f"{exc.message} Or begin sessions elsewhere: --backend {others[0]}", exc.data) from exc
         if title:
             await self._name_new(session, title)
         return session
@@ -176,7 +182,7 @@ class Hub:
         """Title a session that was just made; that it can't be stored is no reason not to have the session."""
         assert session.key is not None
         try:
-            await self._keeper.set(session.key, title, session.rename)
+            session.tell_title(await self._keeper.set(session.key, title, session.rename))
         except BridgeError as exc:
             logger.warning("session %s: its title could not be stored yet: %s", session.id, exc.message)
         except BaseException:

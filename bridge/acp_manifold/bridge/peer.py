@@ -208,7 +208,7 @@ class Peer:
             case Response():
                 self._settle_asked(message)
             case Invalid(known, error, answerable):
-                logger.warning("a message that is none: %s", error.message)
+                logger.warning("refused a message: %s", error.message)
                 if answerable:
                     self._answer_error(known, error)
 
@@ -245,7 +245,7 @@ class Peer:
             self._fail(call, exc)
         finally:
             if self._settle(call):
-                logger.error("%s ended without an answer", call.method[:200])
+                logger.info("%s was ended without an answer", call.method[:200])
                 self._answer_error(
                     call.id, ErrorObject(INTERNAL_ERROR, "Internal error: the request was ended without an answer")
                 )

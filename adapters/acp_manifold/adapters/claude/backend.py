@@ -9,7 +9,13 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, asyn
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acp_manifold.adapters.claude.program import checked_command, child_environment, config_dir, find_program
+from acp_manifold.adapters.claude.program import (
+    checked_command,
+    child_environment,
+    config_dir,
+    find_program,
+    login_hint,
+)
 from acp_manifold.bridge.backend import (
     AuthMethod,
     BackendSession,
@@ -40,12 +46,7 @@ class ClaudeBackend:
 
     name = "claude"
     label = "Claude Code"
-    install_hint = "Claude Code: pip install 'acp-manifold[claude]', or npm install -g @anthropic-ai/claude-code"
-    auth = AuthMethod(
-        id="claude-login",
-        name="Log in to Claude Code",
-        description="Run `claude auth login` in a terminal, or set ANTHROPIC_API_KEY.",
-    )
+    install_hint = "pip install claude-agent-sdk, or npm install -g @anthropic-ai/claude-code"
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ: Mapping[str, str] = os.environ if environ is None else environ
@@ -55,6 +56,11 @@ class ClaudeBackend:
     def program(self) -> Program | None:
         """The CLI to start; see `Backend.program`."""
         return find_program(self._environ)
+
+    @property
+    def auth(self) -> AuthMethod:
+        """How to log in, by the program that is there."""
+        return AuthMethod("claude-login", "Log in to Claude Code", login_hint(self._environ))
 
     def prestart(self) -> None:
         """Nothing: a process serves one session, whose directory is not known yet."""
@@ -94,7 +100,7 @@ class ClaudeBackend:
 
         program = self.program()
         if program is None:
-            raise BackendGone(f"No Claude Code is installed. {self.install_hint}")
+            raise BackendGone(f"Claude Code is not installed: {self.install_hint}")
         command = checked_command(program, self._environ)
         if resume is None and await self.login() == "out":
             raise LoginNeeded.at_start(self.label, self.auth.description)

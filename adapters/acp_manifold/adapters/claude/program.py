@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -70,6 +71,13 @@ def checked_command(program: Program, environ: Mapping[str, str]) -> tuple[str, 
         if not (len(program.command) > 1 and os.path.isfile(named)):
             raise BackendGone(f"{OVERRIDE} names {named}, which is no program that can be started: correct or unset it")
     return program.command
+
+
+def login_hint(environ: Mapping[str, str]) -> str:
+    """How a person logs in, with the command as it can be typed here."""
+    program = find_program(environ)
+    command = "claude" if program is None or program.source == "PATH" else shlex.join(program.command)
+    return f"Run `{command} auth login` in a terminal, or set ANTHROPIC_API_KEY."
 
 
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:

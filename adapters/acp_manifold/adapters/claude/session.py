@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.control import Control
 from acp_manifold.adapters.claude.live_title import LiveTitle
+from acp_manifold.adapters.claude.program import login_hint
 from acp_manifold.adapters.claude.questions import Questions
 from acp_manifold.adapters.claude.store import Store
 from acp_manifold.bridge.backend import Host, SessionEvents, SessionSpec
@@ -61,8 +63,6 @@ _TITLE_SOURCE: Final = 4000
 
 _LAST_WORDS: Final = 2000
 """Characters at the end of stderr that may tell why a process ended."""
-
-LOGIN_HINT: Final = "Run `claude auth login` in a terminal, or set ANTHROPIC_API_KEY."
 
 
 @dataclass(slots=True)
@@ -302,7 +302,7 @@ class ClaudeSession:
         if not isinstance(outcome, Failure):
             return outcome
         if outcome.kind == "login":
-            raise LoginNeeded(f"{outcome.text} ({LOGIN_HINT})")
+            raise LoginNeeded(f"{outcome.text} ({login_hint(os.environ)})")
         if outcome.kind == "not_found":
             raise SessionNotFound(self._id)
         raise BackendFault(outcome.text)
@@ -313,7 +313,7 @@ class ClaudeSession:
         if kind == "not_found" and self._resumed:
             return SessionNotFound(self._id)
         message = self._gone.message if self._gone is not None else "Claude Code is gone"
-        return LoginNeeded(f"{message} ({LOGIN_HINT})") if kind == "login" else BackendGone(message)
+        return LoginNeeded(f"{message} ({login_hint(os.environ)})") if kind == "login" else BackendGone(message)
 
     def _set_gone(self, reason: str) -> None:
         if self._gone is not None:

@@ -57,14 +57,6 @@ class CodexBackend:
     name = "codex"
     label = "Codex"
     install_hint = "pip install openai-codex-cli-bin, or npm install -g @openai/codex"
-    auth = AuthMethod(
-        id="codex-login",
-        name="Log in with the Codex CLI",
-        description=(
-            "Run `codex login` in a terminal for a ChatGPT account, or "
-            "`printenv OPENAI_API_KEY | codex login --with-api-key` for an API key."
-        ),
-    )
 
     def __init__(self) -> None:
         self.limits = Limits()
@@ -75,6 +67,17 @@ class CodexBackend:
     def program(self) -> Program | None:
         """The CLI to start, or None."""
         return programs.find_program()
+
+    @property
+    def auth(self) -> AuthMethod:
+        """How to log in, by the program that is there."""
+        command = programs.login_command()
+        return AuthMethod(
+            "codex-login",
+            "Log in with the Codex CLI",
+            f"Run `{command} login` in a terminal for a ChatGPT account, or "
+            f"`printenv OPENAI_API_KEY | {command} login --with-api-key` for an API key.",
+        )
 
     def prestart(self) -> None:
         """Start the app-server and greet it; its answer is read when there is an event loop.

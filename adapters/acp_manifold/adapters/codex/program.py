@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -62,6 +63,12 @@ def _packaged() -> Path | None:
 def server_command(program: Program) -> tuple[str, ...]:
     """What to start to have an app-server on stdio."""
     return (*program.command, "app-server")
+
+
+def login_command() -> str:
+    """What a person types to log in, with the program that is there."""
+    program = find_program()
+    return "codex" if program is None or program.source == "PATH" else shlex.join(program.command)
 
 
 def environment() -> dict[str, str]:

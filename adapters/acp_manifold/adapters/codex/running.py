@@ -10,7 +10,7 @@ from acp_manifold.translators.codex.turn import Stream
 from acp_manifold.translators.narrow import JsonObject, obj, text
 from acp_manifold.translators.updates import StopReason, TurnEnd
 
-LOGIN_HINT = "run `codex login` in a terminal, then try again"
+from .program import login_command
 
 
 class Running:
@@ -68,7 +68,8 @@ class Running:
 def _fault(error: JsonObject) -> BridgeError:
     failure = failure_of(error)
     if failure.kind == "login":
-        return LoginNeeded(f"Codex needs a login: {LOGIN_HINT}. It said: {failure.text}")
+        how = f"run `{login_command()} login` in a terminal, then try again"
+        return LoginNeeded(f"Codex needs a login: {how}. It said: {failure.text}")
     if failure.kind == "too_long":
         return BackendFault(f"The conversation no longer fits into the model's context: {failure.text}")
     return BackendFault(f"Codex: {failure.text}")

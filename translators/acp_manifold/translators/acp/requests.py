@@ -98,10 +98,10 @@ def _mcp_server(value: object, path: str) -> McpServer:
             _texts(value.get("args"), path + "args"),
             _pairs(value.get("env"), path + "env"),
         )
-    if kind in ("http", "sse"):
+    if kind == "http":
         url = required_text(value, "url", path)
-        return HttpServer(name, url, _pairs(value.get("headers"), path + "headers"), sse=kind == "sse")
-    raise BadParams(path + "type", "must be stdio, http or sse")
+        return HttpServer(name, url, _pairs(value.get("headers"), path + "headers"))
+    raise BadParams(path + "type", "must be stdio or http: what else there is, this agent doesn't take")
 
 
 def _pairs(value: object, path: str) -> dict[str, str]:
