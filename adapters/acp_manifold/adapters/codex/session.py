@@ -28,9 +28,7 @@ from .config import thread_params
 from .faults import NO_ROLLOUT, fault_of
 from .running import Running
 from .server import AppServer
-from .store import set_name
 from .terminals import terminate
-from .title import generate_title
 
 logger = logging.getLogger(__name__)
 
@@ -99,6 +97,12 @@ class CodexSession:
 
     # -- open and close -------------------------------------------------------------------------
 
+    async def _set_name(self, title: str) -> str:
+        # Imported with the first title: a new session's answer waits for every import there is.
+        from .store import set_name
+
+        return await set_name(self._server, self._id, title)
+
     async def start(self) -> None:
         """Make a new thread."""
         try:
@@ -137,7 +141,7 @@ class CodexSession:
         if self._title is None:
             return
         try:
-            await set_name(self._server, self._id, self._title)
+            await self._set_name(self._title)
         except BridgeError as exc:
             logger.warning("codex session %s: its title could not be stored yet: %s", self._id, exc.message)
             return
@@ -276,7 +280,7 @@ class CodexSession:
     async def rename(self, title: str) -> str:
         """Store a title; one that can't be stored before the first turn is kept for it."""
         try:
-            stored = await set_name(self._server, self._id, title)
+            stored = await self._set_name(title)
         except BridgeError as exc:
             if self._had_turn or not isinstance(exc.__cause__, RemoteError):
                 raise
@@ -290,12 +294,14 @@ class CodexSession:
     async def generate_title(self, prompt_text: str) -> str | None:
         """Have the thread's own model name it, in a thread of its own that is never stored."""
         idle = self._mcp_servers - {server.name for server in self._spec.mcp_servers}
+        from .title import generate_title
+
         return await generate_title(self._server, self._spec.cwd, self._model, idle, prompt_text)
 
     async def keep_generated(self, title: str) -> None:
         """Store a generated title."""
         self._generated(self._id, title)
-        await set_name(self._server, self._id, title)
+        await self._set_name(title)
 
     # -- what the server tells ------------------------------------------------------------------
 
