@@ -27,7 +27,7 @@ BRIDGE = textwrap.dedent(
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     shell = subprocess.Popen(['sleep', '999'], start_new_session=True)
     print(shell.pid, flush=True)
-    time.sleep(999)
+    signal.pause()
     '''
 
     async def main():

@@ -331,7 +331,7 @@ async def test_a_child_that_ignores_everything_is_killed_in_time() -> None:
 
 FAMILY = """
 import os, signal, subprocess, sys
-stubborn = "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.write(1, b'.'); time.sleep(999)"
+stubborn = "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.write(1, b'.'); signal.pause()"
 grandchild = subprocess.Popen([sys.executable, '-I', '-S', '-c', stubborn], stdout=subprocess.PIPE)
 grandchild.stdout.read(1)
 shell = subprocess.Popen(['sleep', '999'], start_new_session=True)

@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from acp_manifold.adapters.codex import CodexBackend
-from acp_manifold.adapters.codex.limits import Limits
 from acp_manifold.adapters.codex.greeting import NEVER_USED
+from acp_manifold.adapters.codex.limits import Limits
 from acp_manifold.adapters.codex.session import CodexSession
 from acp_manifold.bridge.backend import Backend, HttpServer, ListQuery, SessionSpec, StdioServer
 from acp_manifold.bridge.errors import BackendGone, InvalidParams, InvalidRequest
