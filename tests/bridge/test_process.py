@@ -12,6 +12,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
 from acp_manifold.bridge import shutdown
 from acp_manifold.bridge.errors import BackendGone
@@ -395,4 +396,6 @@ async def test_ended_processes_are_no_survivors() -> None:
                 assert child.pid in left and len(left) == 2
                 assert set(left) == set(survivors(set(), {child.mark}))
                 await child.kill()
-            assert survivors({child.pid}, {child.mark}) == []
+            # The kill is waited for by the child alone; the system clears its group away in a moment of its own.
+            while survivors({child.pid}, {child.mark}):
+                await checkpoint()
