@@ -280,6 +280,8 @@ class _Life:
         return server
 
     async def _serve(self, program: Program, *, task_status: TaskStatus[AppServer]) -> None:
+        # Sessions are imported here too: between the answer to `initialize` and the first request there is time.
+        from . import session  # noqa: F401  # pyright: ignore[reportUnusedImport]
         from .server import serve
 
         started = self._backend.take_started()
