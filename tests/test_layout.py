@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = ("adapters", "bridge", "translators")
 
 FOREIGN = (
-    *(".".join(host) for host in (("pypi", "org"), ("pythonhosted", "org"), ("npmjs", "org"), ("npmjs", "com"))),
+    *(".".join(host) for host in (("pypi", "org"), ("python" + "hosted", "org"), ("npmjs", "org"), ("npmjs", "com"))),
     "/opt/" + "pypi",
     "--" + "hash=",
 )
