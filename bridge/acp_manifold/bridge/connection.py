@@ -42,8 +42,6 @@ class _Attached:
     chunk_key: tuple[str, str, str | None] | None = None
     """Of the last text chunk, so that `chunk_render` can be used again."""
     chunk_render: Callable[[str], bytes] | None = None
-    held: list[Update] | None = None
-    """Updates that wait for the answer to the request that opened the session; None when none is awaited."""
 
 
 class Connection:
@@ -56,6 +54,7 @@ class Connection:
         self._initialized = False
         self._attached: dict[str, _Attached] = {}
         self._opening: dict[str, list[Update]] = {}
+        """Updates of sessions whose opening is not answered yet: they come right behind the answer."""
         self._methods: dict[str, Serve] = {
             "authenticate": self._authenticate,
             "session/new": self._new,
@@ -106,8 +105,6 @@ class Connection:
         attached = self._attached.get(session_id)
         if attached is None:
             self._opening.setdefault(session_id, []).append(update)
-        elif attached.held is not None:
-            attached.held.append(update)
         else:
             self._send(session_id, attached, update)
 
@@ -187,15 +184,12 @@ class Connection:
 
     def _attach(self, session_id: str, call: Call) -> None:
         """Let updates of a session through as soon as the request that opened it is answered."""
-        known = self._attached.get(session_id)
-        early = self._opening.pop(session_id, [])
-        if known is not None:
+        if session_id in self._attached:
             return
-        attached = self._attached[session_id] = _Attached(held=early)
 
         def answered() -> None:
-            held, attached.held = attached.held or [], None
-            for update in held:
+            attached = self._attached[session_id] = _Attached()
+            for update in self._opening.pop(session_id, []):
                 self._send(session_id, attached, update)
 
         call.on_answered = answered

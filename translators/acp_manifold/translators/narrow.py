@@ -48,11 +48,6 @@ def as_int(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def as_float(value: object) -> float | None:
-    """The value as a float if it is a number, else None."""
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
 def text(obj: JsonObject, key: str, default: str = "") -> str:
     """The string under `key`, else `default`."""
     value = obj.get(key)
