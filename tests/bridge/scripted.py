@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
@@ -134,7 +134,7 @@ class ScriptedSession:
         if self.id in self.backend.stored:
             self.backend.store_title(self.id, title, "user")
         else:
-            self.spec = replace(self.spec, title=title)
+            self.spec = self.spec._replace(title=title)
         return title
 
     async def generate_title(self, prompt_text: str) -> str | None:
@@ -178,7 +178,7 @@ class ScriptedBackend:
 
     def store_title(self, session_id: str, title: str, origin: StoreOrigin) -> None:
         if session_id in self.stored:
-            self.stored[session_id] = replace(self.stored[session_id], title=title, title_origin=origin)
+            self.stored[session_id] = self.stored[session_id]._replace(title=title, title_origin=origin)
 
     def hear(self, session_id: str, title: str, origin: StoreOrigin) -> None:
         """Another program titled a session."""

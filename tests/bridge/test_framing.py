@@ -23,6 +23,11 @@ def frame(pieces: list[bytes], limit: int = LINE_LIMIT) -> list[Framed]:
     return [line for piece in pieces for line in framer.feed(piece)] + framer.finish()
 
 
+def kinds(lines: list[Framed]) -> list[Framed]:
+    """The lines; of those that are too long only that they are: how much had come by then depends on the cut."""
+    return [TooLong(0) if isinstance(line, TooLong) else line for line in lines]
+
+
 def expected(data: bytes, limit: int) -> list[Framed]:
     """What the lines are, said as plainly as possible."""
     lines: list[Framed] = []
@@ -42,12 +47,12 @@ rich_bytes = st.lists(
 
 @given(data=rich_bytes, places=st.lists(st.integers(0, 400), max_size=12))
 def test_any_split_of_any_bytes_gives_the_same_lines(data: bytes, places: list[int]) -> None:
-    assert frame(cut(data, places), limit=10) == expected(data, 10)
+    assert kinds(frame(cut(data, places), limit=10)) == expected(data, 10)
 
 
 @given(data=rich_bytes)
 def test_bytes_that_come_one_by_one_give_the_same_lines(data: bytes) -> None:
-    assert frame([data[at : at + 1] for at in range(len(data))], limit=10) == expected(data, 10)
+    assert kinds(frame([data[at : at + 1] for at in range(len(data))], limit=10)) == expected(data, 10)
 
 
 @pytest.mark.case("F02")

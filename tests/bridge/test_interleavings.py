@@ -12,7 +12,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -111,8 +111,8 @@ class Play:
         cli = self.cli(session)
         if cli is not None:
             number = self.next()
-            call = replace(QUESTION.tool_call, id=f"{session}|{number}")
-            options = tuple(replace(option, id=f"{option.id}-{number}") for option in QUESTION.options)
+            call = QUESTION.tool_call._replace(id=f"{session}|{number}")
+            options = tuple(option._replace(id=f"{option.id}-{number}") for option in QUESTION.options)
             asked = Asked(Question(call, options), session)
             self.asked.append(asked)
             self.tasks.start_soon(self._put, cli, asked)

@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -308,6 +309,12 @@ async def test_the_end_of_the_bridge_ends_everything_cleanly(fakes: Fakes, how: 
     assert "Traceback" not in (fakes.folder / "stderr.log").read_text()
 
 
+def open_files(pid: int) -> Iterator[str]:
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with suppress(FileNotFoundError):  # closed since it was listed
+            yield re.sub(r"(pipe|socket):.*", r"\1", os.readlink(f"/proc/{pid}/fd/{fd}"))
+
+
 @pytest.mark.case("K02")
 async def test_thirty_sessions_opened_and_closed_leave_no_descriptor_and_no_child(fakes: Fakes, bridge: Start) -> None:
     async with bridge("--backend", "claude") as agent:
@@ -317,8 +324,7 @@ async def test_thirty_sessions_opened_and_closed_leave_no_descriptor_and_no_chil
             children = [
                 p for p, command in bearing(str(fakes.folder)).items() if "fake" in command or "claude" in command
             ]
-            found = sorted(os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd"))
-            return [re.sub(r"(pipe|socket):.*", r"\1", name) for name in found], len(children)
+            return sorted(open_files(pid)), len(children)
 
         async def once() -> None:
             session = await agent.new_session(str(fakes.directory("a")))

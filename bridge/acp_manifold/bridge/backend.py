@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from acp_manifold.translators.mcp import HttpServer as HttpServer
 from acp_manifold.translators.mcp import McpServer as McpServer
@@ -31,8 +30,7 @@ StoreOrigin: TypeAlias = Literal["user", "generated"]
 """Who made a title, as far as the backend's own store can tell."""
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(NamedTuple):
     """An installed CLI."""
 
     command: tuple[str, ...]
@@ -41,8 +39,7 @@ class Program:
     """How it was found, for people: an environment variable's name, `PATH`, or a package's name."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuthMethod:
+class AuthMethod(NamedTuple):
     """A way to log in, as the client shows it."""
 
     id: str
@@ -51,8 +48,7 @@ class AuthMethod:
     """What the person does, with the command to type."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSpec:
+class SessionSpec(NamedTuple):
     """What a session is opened with; the same again at every re-opening."""
 
     cwd: str
@@ -64,8 +60,7 @@ class SessionSpec:
     """A title a client set that the CLI's store may not hold yet: to be written with the first turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRow:
+class SessionRow(NamedTuple):
     """One session as a backend's store tells it."""
 
     id: str
@@ -81,8 +76,7 @@ class SessionRow:
     additional_directories: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ListQuery:
+class ListQuery(NamedTuple):
     """Which rows of a backend's list are wanted."""
 
     limit: int

@@ -7,8 +7,7 @@ is ours, and the client sees only that something broke, where to look, and nothi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from acp_manifold.translators.acp.requests import BadParams
 
@@ -22,8 +21,7 @@ AUTH_REQUIRED = -32000
 NOT_FOUND = -32002
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorObject:
+class ErrorObject(NamedTuple):
     """The `error` member of a JSON-RPC response."""
 
     code: int

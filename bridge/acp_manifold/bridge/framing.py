@@ -7,18 +7,16 @@ bytes fed, however they were cut, and an over-long line is never held in memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 LINE_LIMIT: Final = 64 * 1024 * 1024
 """64 MiB: the longest line taken from a client or a CLI, in bytes, without its newline."""
 
 
-@dataclass(frozen=True, slots=True)
-class TooLong:
+class TooLong(NamedTuple):
     """Stands where a line over the limit was; reported once, as soon as it is known."""
 
-    size: int = field(compare=False)
+    size: int
     """How many bytes of it had come by then; the rest is thrown away unseen."""
 
 

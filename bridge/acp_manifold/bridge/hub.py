@@ -10,8 +10,8 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -37,8 +37,7 @@ END_LIMIT = 5.0
 """Seconds the end of one session may take; the ladder of its process is shorter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(NamedTuple):
     """A session found in a store: whose it is, and its row."""
 
     backend: Backend

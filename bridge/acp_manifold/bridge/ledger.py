@@ -10,9 +10,8 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from acp_manifold.translators.titles import Origin
 
@@ -37,16 +36,14 @@ CREATE INDEX aliases_by_id ON aliases (backend, id);
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """A session as its backend knows it."""
 
     backend: str
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class TitleRecord:
+class TitleRecord(NamedTuple):
     """A title and who made it."""
 
     text: str

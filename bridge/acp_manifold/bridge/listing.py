@@ -6,9 +6,9 @@ import base64
 import binascii
 import json
 import zlib
-from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
+from typing import NamedTuple
 
 from acp_manifold.translators.narrow import as_list, as_str
 
@@ -19,8 +19,7 @@ PAGE = 100
 """Rows of a page."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a page ends: the next one holds what sorts before it."""
 
     updated_at: str
@@ -33,8 +32,7 @@ class Place:
         return self.updated_at, self.id
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """Rows with the name of their backend, and where the next page begins."""
 
     rows: list[tuple[str, SessionRow]]

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
-from typing import NoReturn, TypeAlias, cast
+from typing import NamedTuple, NoReturn, TypeAlias, cast
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_object, as_str
 
@@ -20,8 +19,7 @@ RequestId: TypeAlias = str | int | None
 """What may stand in `id`: the schema of ACP v1 allows null for a request, and it is answered with null."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A message that wants an answer."""
 
     id: RequestId
@@ -29,16 +27,14 @@ class Request:
     params: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(NamedTuple):
     """A message that wants none."""
 
     method: str
     params: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     """The answer to a request of ours."""
 
     id: RequestId
@@ -47,8 +43,7 @@ class Response:
     error: ErrorObject | None
 
 
-@dataclass(frozen=True, slots=True)
-class Invalid:
+class Invalid(NamedTuple):
     """A line that is no message, and what to tell its sender."""
 
     id: RequestId

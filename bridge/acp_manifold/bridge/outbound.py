@@ -57,12 +57,20 @@ class Outbound:
         write: Returns when the system has taken all of the bytes. Raises a `ConnectionError` or
             one of anyio's resource errors when nobody reads any more.
         on_broken: Called once, by the writer, when nobody reads any more.
+        write_now: Takes as many bytes as go out at once and gives their number. With it a line that finds the
+            queue empty leaves before `send_line` returns, not when the writer next has its turn.
     """
 
-    def __init__(self, write: Callable[[bytes], Awaitable[None]], on_broken: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        write: Callable[[bytes], Awaitable[None]],
+        on_broken: Callable[[], None] | None = None,
+        write_now: Callable[[bytes], int] | None = None,
+    ) -> None:
         self.on_broken = on_broken
         """Called once when the link breaks; may be set at any time before."""
         self._write = write
+        self._write_now = write_now
         self._queue: deque[bytes | _Text] = deque()
         self._growing: dict[Hashable, _Text] = {}
         """The chunk each lane ended with, while it is queued and nothing of the lane is behind it."""
@@ -103,6 +111,11 @@ class Outbound:
             self._growing.clear()
         else:
             self._growing.pop(lane, None)
+        if self._write_now is not None and not self._queue and not self._writing:
+            taken = self._write_now(line + b"\n")
+            if taken > len(line):
+                return
+            line = line[taken:]
         self._queue.append(line)
         self._pending += len(line) + 1
         if self._wake is not None:

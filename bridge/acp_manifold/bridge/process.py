@@ -56,7 +56,8 @@ class Child:
         self._input = pipe(process.stdin)
         self._output = pipe(process.stdout)
         self._errors = pipe(process.stderr)
-        self._outbound = Outbound(Sink(self._input.fileno()).write)
+        sink = Sink(self._input.fileno())
+        self._outbound = Outbound(sink.write, write_now=sink.write_now)
         self._tail = bytearray()
         self._exited = anyio.Event()
         self._ended = anyio.Event()
@@ -64,6 +65,7 @@ class Child:
         self._stderr_scope = anyio.CancelScope()
         self._read_scope: anyio.CancelScope | None = None
         self._read_done = anyio.Event()
+        self._guarded = False
 
     @property
     def pid(self) -> int:
@@ -81,8 +83,17 @@ class Child:
         return self._tail.decode("utf-8", "replace")
 
     def send(self, line: bytes) -> None:
-        """Queue one line for its stdin; the newline is added. Nothing happens once the child is gone."""
+        """Write one line to its stdin, or queue what doesn't go at once; the newline is added.
+
+        Nothing happens once the child is gone.
+        """
         self._outbound.send_line(line)
+
+    def be_guarded(self) -> None:
+        """Have it and what it starts ended when we can't do it ourselves; from the start on if `spawn` was told so."""
+        if not self._guarded and not self.exited:
+            self._guarded = True
+            guard.add(self.pid, self.mark)
 
     def close_input(self) -> None:
         """Close its stdin as soon as all that is queued is written."""
@@ -164,12 +175,15 @@ class Child:
                 await self._read_done.wait()
         for end in (self._input, self._output, self._errors):
             end.close()
+        if self._guarded:
+            guard.remove(self.pid, self.mark)
         self._ended.set()
 
     async def _feed(self) -> None:
         try:
             await self._outbound.run()
         finally:
+            self._outbound.close()
             self._input.close()
 
     async def _drain_errors(self) -> None:
@@ -200,7 +214,13 @@ class Child:
 
 @asynccontextmanager
 async def spawn(
-    command: Sequence[str], *, cwd: str, env: Mapping[str, str], name: str, started: Started | None = None
+    command: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    name: str,
+    started: Started | None = None,
+    guarded: bool = True,
 ) -> AsyncGenerator[Child]:
     """Run a program for as long as the context is open; at its end the shutdown ladder is climbed.
 
@@ -210,13 +230,16 @@ async def spawn(
         env: All of its environment, but for the mark that is added.
         name: Whom log lines speak of: `claude 1234abcd`.
         started: The same program, if it was started before there was an event loop to run this in.
+        guarded: Whether `Child.be_guarded` is called for it at once; for one that ends with its stdin it can wait
+            until it has something to start that would not.
 
     Raises:
         BackendGone: It can't be started; the message names the program and the cause.
     """
     begun = started or start(command, cwd, env)
     child = Child(begun.process, name, begun.mark)
-    guard.add(child.pid, child.mark)
+    if guarded:
+        child.be_guarded()
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(child.live)
@@ -228,7 +251,6 @@ async def spawn(
         finally:
             await climb(child)
             await child.release()
-            guard.remove(child.pid, child.mark)
     if failure is not None:
         raise failure
 

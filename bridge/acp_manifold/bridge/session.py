@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
-from dataclasses import replace
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -184,7 +183,7 @@ class Session:
         title = self._keeper.current(self.key) if self.key is not None else NO_TITLE
         # A client's title that the store doesn't show was not written yet when its CLI ended.
         missing = title.origin == "client" and (row is None or row.title_origin != "user")
-        spec = replace(self.spec, title=title.text) if missing else self.spec
+        spec = self.spec._replace(title=title.text) if missing else self.spec
         resumed = row is not None or self._from_store
         return self._serving, spec, self.key.id if self.key is not None and resumed else None
 

@@ -10,15 +10,13 @@ import errno
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import IO, cast
+from typing import IO, NamedTuple, cast
 
 from .errors import BackendGone
 from .survivors import MARK_VARIABLE
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(NamedTuple):
     """A program that was started; whoever holds it hands it to `process.spawn`, or ends it."""
 
     process: subprocess.Popen[bytes]

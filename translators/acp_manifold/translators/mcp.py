@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class StdioServer:
+class StdioServer(NamedTuple):
     """An MCP server that the CLI starts as a child process."""
 
     name: str
     command: str
     args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=lambda: {})
+    env: Mapping[str, str] = _NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class HttpServer:
+class HttpServer(NamedTuple):
     """An MCP server that the CLI reaches over HTTP."""
 
     name: str
     url: str
-    headers: Mapping[str, str] = field(default_factory=lambda: {})
+    headers: Mapping[str, str] = _NOTHING
     sse: bool = False
     """Whether it speaks the older SSE transport."""
 

@@ -1,14 +1,13 @@
 """The canonical session events: what backend translators make and ACP translators render.
 
-Frozen dataclasses without behaviour. They say what happened in a conversation, not how a
+Named tuples without behaviour. They say what happened in a conversation, not how a
 protocol spells it: no ACP version and no CLI can be read off them. A field that is `None`
 in a patch means "unchanged".
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from .narrow import JsonObject
 
@@ -23,15 +22,13 @@ PlanStatus: TypeAlias = Literal["pending", "in_progress", "completed"]
 StopReason: TypeAlias = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """A piece of text, Markdown where the backend writes Markdown."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(NamedTuple):
     """A picture."""
 
     data: str
@@ -40,8 +37,7 @@ class Image:
     uri: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceLink:
+class ResourceLink(NamedTuple):
     """A reference to something the other side can read itself."""
 
     uri: str
@@ -56,8 +52,7 @@ Prompt: TypeAlias = tuple[Content, ...]
 """What a person sends in one turn, in order; never empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class MessageChunk:
+class MessageChunk(NamedTuple):
     """The next piece of a message; chunks with one `message_id` and role are one message."""
 
     role: Role
@@ -65,8 +60,7 @@ class MessageChunk:
     message_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Diff:
+class Diff(NamedTuple):
     """A change of one file: `old` is None for a file that is new."""
 
     path: str
@@ -78,8 +72,7 @@ class Diff:
 ToolContent: TypeAlias = Text | Image | ResourceLink | Diff
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(NamedTuple):
     """A place in a file that a tool call works on."""
 
     path: str
@@ -88,8 +81,7 @@ class Location:
     """Counted from 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(NamedTuple):
     """A tool call that begins."""
 
     id: str
@@ -103,8 +95,7 @@ class ToolCall:
     """The tool's name in the CLI, such as `Bash` or `mcp.server.tool`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallUpdate:
+class ToolCallUpdate(NamedTuple):
     """A patch of a tool call: None leaves a field as it is, a tuple replaces it whole."""
 
     id: str
@@ -117,8 +108,7 @@ class ToolCallUpdate:
     raw_output: object = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutput:
+class ToolOutput(NamedTuple):
     """The next piece of what a running command prints; pieces add up, none repeats an earlier one."""
 
     id: str
@@ -126,8 +116,7 @@ class ToolOutput:
     data: str
 
 
-@dataclass(frozen=True, slots=True)
-class PlanEntry:
+class PlanEntry(NamedTuple):
     """One step of a plan."""
 
     content: str
@@ -135,15 +124,13 @@ class PlanEntry:
     priority: Literal["high", "medium", "low"] = "medium"
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """The whole plan; it takes the place of the one before."""
 
     entries: tuple[PlanEntry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """How full the context is."""
 
     used: int
@@ -154,8 +141,7 @@ class Usage:
     """Of the whole session, in US dollars, where the backend says it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A slash command, its name without the slash."""
 
     name: str
@@ -164,15 +150,13 @@ class Command:
     """What to type behind the name; None when the command takes nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commands:
+class Commands(NamedTuple):
     """All slash commands of the session; they take the place of those before."""
 
     commands: tuple[Command, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SessionInfo:
+class SessionInfo(NamedTuple):
     """A change of what a list shows about the session: None leaves a field as it is."""
 
     title: str | None = None
@@ -180,21 +164,17 @@ class SessionInfo:
     """ISO 8601 with a zone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(NamedTuple):
     """A record of the backend that no translator knows; the caller passes it on or logs it."""
 
     raw: JsonObject
 
 
-Update: TypeAlias = (
-    MessageChunk | ToolCall | ToolCallUpdate | ToolOutput | Plan | Usage | Commands | SessionInfo
-)
+Update: TypeAlias = MessageChunk | ToolCall | ToolCallUpdate | ToolOutput | Plan | Usage | Commands | SessionInfo
 """What a session tells its clients."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnEnd:
+class TurnEnd(NamedTuple):
     """How a turn came to its end, once all of its updates are out."""
 
     stop_reason: StopReason
@@ -206,8 +186,7 @@ class TurnEnd:
 OptionKind: TypeAlias = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One answer a person may give to a question."""
 
     id: str
@@ -216,8 +195,7 @@ class Option:
     kind: OptionKind
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """A backend asks whether one tool call may run."""
 
     tool_call: ToolCallUpdate

@@ -192,4 +192,3 @@ class ClaudeBackend:
         if self._host is None:
             raise RuntimeError("the Claude Code backend is not running: enter `running` first")
         return self._host
-

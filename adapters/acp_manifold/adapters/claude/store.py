@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from anyio import to_thread
 
@@ -35,8 +35,7 @@ _FOLDER_LIMIT: Final = 200
 """Characters of a project folder's name beyond which the CLI cuts it and adds a hash."""
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(NamedTuple):
     path: Path
     mtime_ns: int
     size: int

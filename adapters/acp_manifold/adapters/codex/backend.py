@@ -1,20 +1,17 @@
 """Codex as a backend of the hub: one app-server, started when first needed and again after it died.
 
-Importing this is cheap, since it happens before the client's first request is answered; the rest
-of the package is imported when the app-server is first needed.
+Importing this is cheap, since nothing is done before it: the app-server is started as soon as it
+is imported, while Python goes on to the event loop and the bridge. So neither is imported here.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
-
-import anyio
-from anyio.abc import TaskGroup, TaskStatus
+from typing import TYPE_CHECKING
 
 from acp_manifold.bridge.backend import (
     AuthMethod,
@@ -25,30 +22,23 @@ from acp_manifold.bridge.backend import (
     SessionEvents,
     SessionRow,
     SessionSpec,
-    StoreOrigin,
 )
-from acp_manifold.bridge.errors import BackendGone, BridgeError, LoginNeeded, SessionNotFound
+from acp_manifold.bridge.errors import BackendGone, LoginNeeded, SessionNotFound
 from acp_manifold.bridge.starting import Started, pipe, start
 
 from . import program as programs
+from .config import thread_params
 from .greeting import GREETING
 from .ids import is_thread_id
-from .index import TitleIndex
 from .limits import Limits
 
 if TYPE_CHECKING:
-    from acp_manifold.translators.codex.threads import ThreadRow
     from acp_manifold.translators.updates import Update
 
-    from .server import AppServer
+    from .life import Life
     from .session import CodexSession
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
-
-_INDEX = "session_index.jsonl"
-"""Codex' list of renames, in its home."""
 
 
 class CodexBackend:
@@ -61,7 +51,7 @@ class CodexBackend:
     def __init__(self) -> None:
         self.limits = Limits()
         """How long the app-server may take."""
-        self._life: _Life | None = None
+        self._life: Life | None = None
         self._early: Started | None = None
 
     def program(self) -> Program | None:
@@ -104,19 +94,13 @@ class CodexBackend:
     @asynccontextmanager
     async def running(self, host: Host) -> AsyncGenerator[None]:
         """The backend's life in the hub."""
-        failure: Exception | None = None
-        async with anyio.create_task_group() as tasks:
-            self._life = _Life(self, host, tasks)
+        from .life import living
+
+        async with living(self, host) as self._life:
             try:
                 yield
-            except Exception as exc:
-                # Carried past the task group, which would wrap it: the caller is to see it as it was raised.
-                failure = exc
             finally:
                 self._life = None
-                tasks.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
 
     async def warm_up(self) -> None:
         """Start the app-server; an error is kept for the first request that needs it."""
@@ -139,14 +123,16 @@ class CodexBackend:
     ) -> AsyncGenerator[CodexSession]:
         """Serve a thread for as long as the context is open."""
         life = self._living
-        if resume is not None:
-            if not is_thread_id(resume):
-                raise SessionNotFound(resume)
-            resume = resume.lower()
+        if resume is not None and not is_thread_id(resume):
+            raise SessionNotFound(resume)
         server = await life.need()
+        # Asked for before the import, since the answer takes longer. Nothing is awaited between the two.
+        new = server.client.begin("thread/start", thread_params(spec)) if resume is None else None
         from .session import open_session
 
-        async with open_session(server, spec, events, life.remember, resume, self._no_login) as session:
+        async with open_session(
+            server, spec, events, life.remember, new or (resume or "").lower(), self._no_login
+        ) as session:
             yield session
 
     @contextmanager
@@ -203,111 +189,7 @@ class CodexBackend:
         return make_lab(folder, model_url)
 
     @property
-    def _living(self) -> _Life:
+    def _living(self) -> Life:
         if self._life is None:
             raise BackendGone("The Codex backend is not running")
         return self._life
-
-
-class _Life:
-    """What all sessions share between the start and the end of `CodexBackend.running`."""
-
-    def __init__(self, backend: CodexBackend, host: Host, tasks: TaskGroup) -> None:
-        self._backend = backend
-        self._host = host
-        self._tasks = tasks
-        self._starting = anyio.Lock()
-        self._kept: BridgeError | None = None
-        self._generated: dict[str, str] = {}
-        self.server: AppServer | None = None
-        """The app-server that was started last; it may have ended."""
-        self.index = TitleIndex(programs.codex_home() / _INDEX, host, self.heard)
-        """The renames of other programs."""
-
-    async def warm_up(self) -> None:
-        """Start the app-server, keeping an error for the first need."""
-        try:
-            await self.need()
-        except BridgeError as exc:
-            logger.info("codex: %s", exc.message)
-            self._kept = exc
-
-    async def need(self) -> AppServer:
-        """The live app-server, started if there is none: once for all who need it at the same moment.
-
-        Raises:
-            BackendGone: It can't be started, or did not come up.
-        """
-        async with self._starting:
-            if self.server is not None and await self._serves(self.server):
-                return self.server
-            kept, self._kept = self._kept, None
-            if kept is not None:
-                raise kept
-            program = self._backend.program()
-            if program is None:
-                raise BackendGone(f"Codex is not installed: {self._backend.install_hint}")
-            self.server = await self._start(program)
-            return self.server
-
-    @staticmethod
-    async def _serves(server: AppServer) -> bool:
-        if server.doubted:
-            try:
-                await server.check()
-            except BackendGone:
-                return False
-        return server.alive
-
-    async def read(self, ask: Callable[[AppServer], Awaitable[T]]) -> T:
-        """Ask for something that changes nothing; once more, of another server, if the first goes meanwhile."""
-        server = await self.need()
-        try:
-            return await ask(server)
-        except BackendGone as exc:
-            logger.info("codex: asking again: %s", exc.message)
-        return await ask(await self.need())
-
-    async def _start(self, program: Program) -> AppServer:
-        try:
-            server: AppServer = await self._tasks.start(self._serve, program)
-        except BackendGone as exc:
-            if program.source == programs.PATH_VARIABLE:
-                raise BackendGone(
-                    f"{exc.message} ({programs.PATH_VARIABLE} names {program.command[0]})", exc.data
-                ) from exc
-            raise
-        return server
-
-    async def _serve(self, program: Program, *, task_status: TaskStatus[AppServer]) -> None:
-        # Sessions are imported here too: between the answer to `initialize` and the first request there is time.
-        from . import session  # noqa: F401  # pyright: ignore[reportUnusedImport]
-        from .server import serve
-
-        started = self._backend.take_started()
-        limits = self._backend.limits
-        await serve(program, self.named, limits=limits, started=started, task_status=task_status)
-
-    # -- titles ---------------------------------------------------------------------------------
-
-    def named(self, thread_id: str, title: str) -> None:
-        """The app-server tells a thread's title."""
-        self.index.told(thread_id, title)
-        self.heard(thread_id, title)
-
-    def heard(self, thread_id: str, title: str) -> None:
-        """A thread got a title, by whomever."""
-        self._host.title_heard(self._backend.name, thread_id, title, self._origin(thread_id, title))
-
-    def remember(self, thread_id: str, title: str) -> None:
-        """A generated title is about to be stored: its echo is no rename by a person."""
-        self._generated[thread_id] = title
-
-    def _origin(self, thread_id: str, title: str) -> StoreOrigin:
-        return "generated" if self._generated.get(thread_id) == title else "user"
-
-    def row(self, row: ThreadRow) -> SessionRow:
-        """A thread as the bridge lists it."""
-        title = row.name or row.preview
-        origin = self._origin(row.id, row.name) if row.name else None
-        return SessionRow(row.id, row.cwd, row.updated_at, title, origin)

@@ -32,14 +32,16 @@ class NoAnswer(BackendFault):
     """The server is alive and left this one request without an answer; what became of it is not known."""
 
 
-class _Pending:
-    """A request of ours that has no answer yet."""
+class Asked:
+    """A request of ours that was sent."""
 
-    __slots__ = ("answered", "error", "method", "result", "taken")
+    __slots__ = ("answered", "error", "id", "method", "result", "taken")
 
-    def __init__(self, method: str, taken: Callable[[JsonObject], None] | None) -> None:
+    def __init__(self, request_id: int, method: str, taken: Callable[[JsonObject], None] | None) -> None:
+        self.id = request_id
         self.method = method
         self.taken = taken
+        """See `Client.request`; may be set until the next await after the request was sent."""
         self.answered = anyio.Event()
         self.result: JsonObject = {}
         self.error: RemoteError | BackendGone | None = None
@@ -77,7 +79,7 @@ class Client:
         self._asked = asked
         self._check = check
         self._patience = patience
-        self._pending: dict[int, _Pending] = {}
+        self._pending: dict[int, Asked] = {}
         self._next = 0
         self._gone: BackendGone | None = None
 
@@ -110,65 +112,71 @@ class Client:
             NoAnswer: It gave none in time, and is alive.
             BackendGone: It is gone, went meanwhile, or is frozen.
         """
-        request_id, pending = self._ask(method, params, taken)
+        return await self.result(self.begin(method, params, taken), limit=limit)
+
+    async def result(self, asked: Asked, *, limit: float = 0.0) -> JsonObject:
+        """The second half of `request`: wait for the result of what `begin` has sent. Raises the same."""
         try:
-            await self._wait(pending, limit)
+            await self._wait(asked, limit)
         finally:
-            self._leave(request_id, pending)
-        return pending.outcome()
+            self._leave(asked)
+        return asked.outcome()
 
     async def ask(self, method: str, params: JsonObject) -> JsonObject:
         """As `request`, with no limit: for a caller that has one."""
-        request_id, pending = self._ask(method, params, None)
-        return await self._hear(request_id, pending)
+        return await self._hear(self.begin(method, params))
 
     async def hear(self, method: str, request_id: int) -> JsonObject:
         """Wait, with no limit, for the answer to a request that somebody else has sent under the next of our ids."""
         self._next = max(self._next, request_id)
-        pending = self._pending[request_id] = _Pending(method, None)
-        return await self._hear(request_id, pending)
+        asked = self._pending[request_id] = Asked(request_id, method, None)
+        return await self._hear(asked)
 
-    async def _hear(self, request_id: int, pending: _Pending) -> JsonObject:
+    async def _hear(self, asked: Asked) -> JsonObject:
         if self._gone is not None:
             raise BackendGone(self._gone.message, self._gone.data)
         try:
-            await pending.answered.wait()
+            await asked.answered.wait()
         finally:
-            self._leave(request_id, pending)
-        return pending.outcome()
+            self._leave(asked)
+        return asked.outcome()
 
-    async def _wait(self, pending: _Pending, limit: float) -> None:
+    async def _wait(self, asked: Asked, limit: float) -> None:
         begun = anyio.current_time()
         while True:
             with anyio.move_on_after(self._patience):
-                await pending.answered.wait()
-            if pending.answered.is_set():
+                await asked.answered.wait()
+            if asked.answered.is_set():
                 return
             await self._check()
             waited = anyio.current_time() - begun
-            if waited >= limit and not pending.answered.is_set():
+            if waited >= limit and not asked.answered.is_set():
                 raise NoAnswer(
-                    f"Codex gave no answer to `{pending.method}` within {waited:.3g} s, though it is running; "
+                    f"Codex gave no answer to `{asked.method}` within {waited:.3g} s, though it is running; "
                     "try again, and restart the agent if that does not help"
                 )
 
-    def _leave(self, request_id: int, pending: _Pending) -> None:
-        if pending.taken is None:
-            self._pending.pop(request_id, None)
+    def _leave(self, asked: Asked) -> None:
+        if asked.taken is None:
+            self._pending.pop(asked.id, None)
 
     def post(self, method: str, params: JsonObject) -> None:
         """Ask the server and don't wait; an error is only logged. Nothing happens once it is gone."""
         if self._gone is None:
-            self._ask(method, params, _ignore)
+            self.begin(method, params, _ignore)
 
-    def _ask(self, method: str, params: JsonObject, taken: Callable[[JsonObject], None] | None) -> tuple[int, _Pending]:
+    def begin(self, method: str, params: JsonObject, taken: Callable[[JsonObject], None] | None = None) -> Asked:
+        """The first half of `request`: ask, and don't wait yet.
+
+        Raises:
+            BackendGone: It is gone.
+        """
         if self._gone is not None:
             raise BackendGone(self._gone.message, self._gone.data)
         self._next += 1
-        request_id = self._next
-        pending = self._pending[request_id] = _Pending(method, taken)
-        self._send({"id": request_id, "method": method, "params": params})
-        return request_id, pending
+        asked = self._pending[self._next] = Asked(self._next, method, taken)
+        self._send({"id": asked.id, "method": method, "params": params})
+        return asked
 
     def notify(self, method: str) -> None:
         """Send a notification."""
@@ -216,21 +224,21 @@ class Client:
 
     def _settle(self, message: JsonObject) -> None:
         request_id = as_int(message.get("id"))
-        pending = self._pending.pop(request_id, None) if request_id is not None else None
-        if pending is None:
+        asked = self._pending.pop(request_id, None) if request_id is not None else None
+        if asked is None:
             logger.debug("codex: an answer to no request of ours: %r", message.get("id"))
             return
         if "error" in message:
             error = obj(message, "error")
-            pending.error = RemoteError(
+            asked.error = RemoteError(
                 ErrorObject(as_int(error.get("code")) or 0, text(error, "message"), error.get("data"))
             )
-            logger.debug("codex: %s: %s", pending.method, pending.error.message)
+            logger.debug("codex: %s: %s", asked.method, asked.error.message)
         else:
-            pending.result = obj(message, "result")
-        pending.answered.set()
-        if pending.error is None and pending.taken is not None:
-            pending.taken(pending.result)
+            asked.result = obj(message, "result")
+        asked.answered.set()
+        if asked.error is None and asked.taken is not None:
+            asked.taken(asked.result)
 
     def close(self, reason: BackendGone) -> None:
         """Tell everybody who waits that the server is gone; once."""
@@ -238,9 +246,9 @@ class Client:
             return
         self._gone = reason
         waiting, self._pending = self._pending, {}
-        for pending in waiting.values():
-            pending.error = BackendGone(reason.message, reason.data)
-            pending.answered.set()
+        for asked in waiting.values():
+            asked.error = BackendGone(reason.message, reason.data)
+            asked.answered.set()
 
 
 def encode(message: JsonObject) -> bytes:

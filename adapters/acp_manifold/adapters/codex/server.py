@@ -34,6 +34,7 @@ _LAST_WORDS = 1.0
 FINISH_LIMIT = 1.0
 """Seconds for the end of a server to wait for threads that are in the archive just now (see `stubborn`)."""
 
+
 class Route(Protocol):
     """Whoever serves a thread. All calls come from the reader's task and must not block."""
 
@@ -307,6 +308,7 @@ async def serve(
         env=environment(),
         name="codex app-server",
         started=started,
+        guarded=False,
     ) as child:
         if started is None:
             child.send(GREETING)

@@ -23,7 +23,7 @@ from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
 from acp_manifold.translators.updates import Prompt, TurnEnd, Unknown
 
 from .asking import Asking
-from .client import NoAnswer, RequestId
+from .client import Asked, NoAnswer, RequestId
 from .config import thread_params
 from .faults import NO_ROLLOUT, fault_of
 from .running import Running
@@ -103,10 +103,11 @@ class CodexSession:
 
         return await set_name(self._server, self._id, title)
 
-    async def start(self) -> None:
-        """Make a new thread."""
+    async def start(self, asked: Asked) -> None:
+        """Make a new thread, for which Codex was asked just now."""
+        asked.taken = self._opened
         try:
-            await self._client.request("thread/start", thread_params(self._spec), taken=self._opened)
+            await self._client.result(asked)
         except RemoteError as exc:
             raise fault_of(exc, "", "start a session") from exc
         await self._write_title()
@@ -228,6 +229,8 @@ class CodexSession:
             else:
                 self._begin(turn_id)
 
+        # The app-server ends with its stdin, the commands of a turn do not.
+        self._server.child.be_guarded()
         params: JsonObject = {"threadId": self._id, "input": to_input(prompt)}
         try:
             await self._client.request("turn/start", params, taken=taken, limit=self._server.limits.slow)
@@ -411,12 +414,18 @@ async def open_session(
     spec: SessionSpec,
     events: SessionEvents,
     generated: Callable[[str, str], None],
-    resume: str | None,
+    thread: Asked | str,
     no_login: Callable[[], Awaitable[LoginNeeded | None]],
 ) -> AsyncGenerator[CodexSession]:
     """Serve a thread for as long as the context is open. See `Backend.session`.
 
-    Whether there is a login is looked up while Codex makes the new thread, which takes longer.
+    Args:
+        server: Who serves it.
+        spec: What it is opened with.
+        events: Whom to tell.
+        generated: Told the thread and the title when a generated one is about to be stored.
+        thread: The id of the one to resume, or the `thread/start` that was sent just now.
+        no_login: Tells what is wanting. That is looked up while Codex makes the new thread, which takes longer.
     """
     failure: Exception | None = None
     looked = anyio.Event()
@@ -428,16 +437,16 @@ async def open_session(
         looked.set()
 
     async with anyio.create_task_group() as tasks:
-        session = CodexSession(server, spec, events, tasks, generated, new=resume is None)
+        session = CodexSession(server, spec, events, tasks, generated, new=not isinstance(thread, str))
         try:
-            if resume is None:
+            if isinstance(thread, str):
+                await session.resume(thread)
+            else:
                 tasks.start_soon(look)
-                await session.start()
+                await session.start(thread)
                 await looked.wait()
                 if wanting is not None:
                     raise wanting
-            else:
-                await session.resume(resume)
             yield session
         except Exception as exc:
             # Carried past the task group, which would wrap it: the caller is to see it as it was raised.

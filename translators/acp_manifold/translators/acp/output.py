@@ -9,7 +9,7 @@ left out then, with a note.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from acp_manifold.translators.updates import Text, ToolCall, ToolCallUpdate, ToolContent, ToolOutput, Update
 
@@ -67,7 +67,7 @@ class ToolOutputs:
             del self._running[update.id]
         if not running.pieces or not (final or update.content is not None):
             return update
-        return replace(update, content=(*running.content, Text(_fenced(running))))
+        return update._replace(content=(*running.content, Text(_fenced(running))))
 
 
 def _fenced(running: _Running) -> str:

@@ -1,4 +1,4 @@
-"""Client requests: from untyped params to frozen dataclasses, or a `BadParams` that names the field.
+"""Client requests: from untyped params to named tuples, or a `BadParams` that names the field.
 
 Written by hand and free of imports on purpose: this is on the way from a client's first line to
 its first token. Shapes are those of ACP v1 (SDK 2.4.0, unstable schema).
@@ -6,8 +6,7 @@ its first token. Shapes are those of ACP v1 (SDK 2.4.0, unstable schema).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from acp_manifold.translators.mcp import HttpServer, McpServer, StdioServer
 from acp_manifold.translators.narrow import JsonObject, as_object, as_str, is_list, is_object, is_text, obj
@@ -25,8 +24,7 @@ class BadParams(ValueError):
         """Path of the parameter, such as `mcpServers[0].command`."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSetup:
+class SessionSetup(NamedTuple):
     """Params of `session/new`, and of load and resume beside their session id."""
 
     cwd: str

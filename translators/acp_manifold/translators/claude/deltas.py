@@ -9,6 +9,7 @@ block only fills in what is missing: all of it for messages that are not streame
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from acp_manifold.translators.narrow import JsonObject, as_int, obj, text
 from acp_manifold.translators.updates import MessageChunk, Role, Text
@@ -30,8 +31,7 @@ class _Block:
     """Whether its finished form has come too."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolUse:
+class ToolUse(NamedTuple):
     """The model begins to write a tool call; what goes into it is not known yet."""
 
     id: str

@@ -8,8 +8,7 @@ text for the person in `result` (case A02); an interrupt as `error_during_execut
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, obj, text
 from acp_manifold.translators.updates import StopReason, TurnEnd
@@ -19,8 +18,7 @@ from .frames import Result
 FailureKind: TypeAlias = Literal["login", "not_found", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """The turn failed."""
 
     kind: FailureKind

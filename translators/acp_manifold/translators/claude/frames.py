@@ -1,4 +1,4 @@
-"""One dataclass per kind of stream-json line that Claude Code writes, and the parser that makes them.
+"""One named tuple per kind of stream-json line that Claude Code writes, and the parser that makes them.
 
 `parse` takes a decoded line and picks a function by its `type` (and `subtype`). A kind without a
 function becomes `Unknown`; a kind that is known and has nothing to tell a client becomes `Notice`.
@@ -8,15 +8,13 @@ Shapes as seen from Claude Code 2.1.332.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_objects, as_str, flag, obj, text
 from acp_manifold.translators.updates import Unknown
 
 
-@dataclass(frozen=True, slots=True)
-class StreamEvent:
+class StreamEvent(NamedTuple):
     """A piece of a message while the model writes it: an event of the Messages API, as it is."""
 
     event: JsonObject
@@ -24,8 +22,7 @@ class StreamEvent:
     """The tool call of the sub-agent that speaks; None for the main agent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assistant:
+class Assistant(NamedTuple):
     """Finished blocks of a message; one message comes in several of these, a block or more each."""
 
     message_id: str
@@ -37,8 +34,7 @@ class Assistant:
     """The kind of API error that this message tells in words, such as `authentication_failed`."""
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(NamedTuple):
     """What goes to the model in the user's name: tool results, mostly."""
 
     blocks: list[JsonObject]
@@ -47,8 +43,7 @@ class User:
     """The tool's own structured result, when the frame holds one result."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """The end of a turn."""
 
     raw: JsonObject
@@ -60,53 +55,46 @@ class Result:
     """What began the turn, when no person did: `task-notification`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Init:
+class Init(NamedTuple):
     """The head of a turn: what the session runs with."""
 
     terminal_commands: tuple[str, ...]
     """Slash commands that only make sense in a terminal."""
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """`running`, `idle` or `requires_action`; sent because CLAUDE_CODE_SDK_READS_SESSION_STATE is set."""
 
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class TitleChanged:
+class TitleChanged(NamedTuple):
     """The session has a custom title now; also sent at the start of a session that had one."""
 
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Lifecycle:
+class Lifecycle(NamedTuple):
     """Where a user message is: `queued`, `started`, `completed` or `cancelled`."""
 
     uuid: str
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class ControlRequest:
+class ControlRequest(NamedTuple):
     """The CLI asks the host something and waits for the answer."""
 
     id: str
     request: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class ControlCancel:
+class ControlCancel(NamedTuple):
     """The CLI no longer wants the answer to a request."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class ControlResponse:
+class ControlResponse(NamedTuple):
     """The CLI answers a request of the host."""
 
     id: str
@@ -114,8 +102,7 @@ class ControlResponse:
     error: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(NamedTuple):
     """A kind of line that is known and has nothing for a client in it."""
 
     kind: str

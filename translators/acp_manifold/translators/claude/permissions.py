@@ -9,7 +9,7 @@ an option never offered, no answer: all refuse this one call, and the turn goes 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from acp_manifold.translators.claude import tools
 from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_str, flag, obj, text
@@ -52,8 +52,7 @@ _MODES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A permission request of the CLI, with what is needed to answer it."""
 
     call_id: str

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 from acp_manifold.translators.claude.frames import message_blocks
 from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, flag, is_text, obj, text
@@ -38,8 +37,7 @@ TITLE_MARK = b"-title"
 """Bytes that every line with a title record holds; a line without them needs no parsing to know that."""
 
 
-@dataclass(frozen=True, slots=True)
-class Title:
+class Title(NamedTuple):
     """A title record."""
 
     text: str

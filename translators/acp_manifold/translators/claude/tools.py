@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_object, as_objects, as_str, flag, obj, text
 from acp_manifold.translators.updates import (
@@ -43,8 +43,7 @@ _ERROR_TAG = re.compile(r"\A<tool_use_error>(.*)</tool_use_error>\Z", re.DOTALL)
 _FENCE = re.compile(r"^`{3,}", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """How a call is shown once its input is known."""
 
     title: str

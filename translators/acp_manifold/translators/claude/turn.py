@@ -10,8 +10,7 @@ neither. So a result ends the prompt if it names the prompt's id, or names none 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from acp_manifold.translators.claude import tools
 from acp_manifold.translators.claude.records import FILLERS
@@ -25,8 +24,7 @@ from .frames import Assistant, Frame, Lifecycle, Result, State, StreamEvent, Use
 _NOTHING: list[Update] = []
 
 
-@dataclass(frozen=True, slots=True)
-class _OpenCall:
+class _OpenCall(NamedTuple):
     name: str
     known: bool
     """Whether its input was told."""

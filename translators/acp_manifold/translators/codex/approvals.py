@@ -12,8 +12,7 @@ codex-cli 0.163.0 that shape it:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_list, as_object, as_objects, as_str, obj, text
 from acp_manifold.translators.updates import Option, Question, Text, ToolCallUpdate, ToolContent
@@ -21,16 +20,14 @@ from acp_manifold.translators.updates import Option, Question, Text, ToolCallUpd
 from . import commands, items
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """An option and what it answers."""
 
     option: Option
     result: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
+class Approval(NamedTuple):
     """A request of Codex for a person's consent."""
 
     question: Question

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, obj, text
 from acp_manifold.translators.updates import Diff, Location, ToolKind
@@ -21,8 +21,7 @@ _MOVED = "\n\nMoved to: "
 """How Codex says in a patch text where the file went."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hunk:
+class Hunk(NamedTuple):
     """One changed passage of a file."""
 
     line: int
@@ -31,8 +30,7 @@ class Hunk:
     new: str
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """What happens to one file."""
 
     path: str

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_object, as_str, obj, text
 
@@ -17,8 +16,7 @@ _UNAUTHORIZED = 401
 _KEY = re.compile(r"\b(sk-|Bearer\s+)[\w.~+/=-]{6,}")
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """How a turn failed."""
 
     kind: FailureKind

@@ -8,8 +8,8 @@ whole seconds on the wire.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_str, flag, text
 
@@ -25,8 +25,7 @@ _INJECTED = re.compile(
 A preview is cut off at times, so that a block may end with the text."""
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadRow:
+class ThreadRow(NamedTuple):
     """What a list shows of a thread."""
 
     id: str

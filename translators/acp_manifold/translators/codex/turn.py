@@ -8,7 +8,6 @@ decided that the line counts. Methods and fields: codex-cli 0.163.0 and 0.171.0.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_objects, as_str, obj, text
@@ -176,7 +175,7 @@ def _tool_completed(stream: Stream, item: JsonObject) -> Updates:
     ended = _end_of(stream, item)
     lost = items.lost_beginning(item, streamed, last)
     if ended is not None and lost is not None:
-        ended = replace(ended, content=(lost,))
+        ended = ended._replace(content=(lost,))
     stream.closed(item_id)
     return (*begun, *((output,) if output else ()), *((ended,) if ended else ()))
 
