@@ -21,14 +21,17 @@ from acp_manifold.bridge.backend import (
     SessionSpec,
     StoreOrigin,
 )
-from acp_manifold.bridge.errors import BackendGone, BridgeError, LoginNeeded, SessionNotFound
+from acp_manifold.bridge.errors import BackendGone, BridgeError, LoginNeeded, SessionNotFound, TaskNotFound
 from acp_manifold.translators.updates import (
+    BackgroundTask,
     MessageChunk,
     Option,
     Prompt,
     Question,
     StopReason,
+    TaskOutput,
     Text,
+    ToolCall,
     ToolCallUpdate,
     TurnEnd,
     Update,
@@ -59,6 +62,10 @@ class ScriptedSession:
     heeds: bool = True
     """Whether an interrupt ends the turn."""
     open: bool = True
+    behind: dict[str, BackgroundTask] = field(default_factory=dict[str, BackgroundTask])
+    """What goes on in the background, and by what call it began."""
+    calls: list[str] = field(default_factory=list[str])
+    """Tool calls that are open."""
 
     def __post_init__(self) -> None:
         self._prompted = anyio.Event()
@@ -98,6 +105,22 @@ class ScriptedSession:
         self.fail(self._why)
         self._gone.set()
 
+    def call(self, call_id: str) -> None:
+        """Begin a tool call."""
+        self.calls.append(call_id)
+        self.events.update(ToolCall(call_id, "sleep", "execute", "in_progress"))
+
+    def go_on_behind(self, task_id: str, call_id: str) -> None:
+        """A tool call goes on in the background."""
+        self.call(call_id)
+        self.behind[task_id] = BackgroundTask(task_id, "sleep 9", call_id)
+
+    def end_behind(self, task_id: str) -> None:
+        """A background task comes to its end."""
+        call_id = self.behind.pop(task_id).tool_call_id or ""
+        self.calls.remove(call_id)
+        self.events.update(ToolCallUpdate(call_id, status="completed"))
+
     def name_it(self, title: str | None) -> None:
         """Answer the bridge's request for a generated title."""
         self._title = title
@@ -108,6 +131,28 @@ class ScriptedSession:
     @property
     def lost(self) -> bool:
         return self._gone.is_set()
+
+    @property
+    def resting(self) -> bool:
+        return self.backend.lets_rest and not self.behind
+
+    def abandon(self) -> None:
+        for call_id in self.calls:
+            self.events.update(ToolCallUpdate(call_id, status="failed"))
+        self.calls.clear()
+
+    async def tasks(self) -> tuple[BackgroundTask, ...]:
+        return tuple(self.behind.values())
+
+    async def task_output(self, task_id: str) -> TaskOutput:
+        if task_id not in self.behind:
+            raise TaskNotFound(self.id, task_id)
+        return TaskOutput("ticks", 5)
+
+    async def stop_task(self, task_id: str) -> None:
+        if task_id not in self.behind:
+            raise TaskNotFound(self.id, task_id)
+        self.calls.remove(self.behind.pop(task_id).tool_call_id or "")
 
     async def prompt(self, prompt: Prompt) -> TurnEnd:
         self.prompts.append(prompt)
@@ -165,6 +210,8 @@ class ScriptedBackend:
         self.refuses: BridgeError | None = None
         """What opening a session raises."""
         self.refuses_titles: BridgeError | None = None
+        self.lets_rest = True
+        """Whether a session that does nothing can be let go."""
         self.followed: list[str] = []
         self._host: Host | None = None
         self._ticks = 0
@@ -222,7 +269,7 @@ class ScriptedBackend:
             raise LoginNeeded.at_start(self.label, self.auth.description)
         if resume is not None and resume not in self.stored:
             raise SessionNotFound(resume)
-        session_id = resume or f"{self.name}-{len(self.sessions) + 1}"
+        session_id = resume or spec.id or f"{self.name}-{len(self.sessions) + 1}"
         session = ScriptedSession(self, session_id, spec, events, resume is not None)
         self.sessions.append(session)
         self._opened.set()

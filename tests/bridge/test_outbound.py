@@ -7,7 +7,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from acp_manifold.bridge.outbound import BLOCK_SIZE, HIGH_WATER, LOW_WATER, MERGE_SIZE, Outbound
+from acp_manifold.bridge.outbound import BLOCK_SIZE, HIGH_WATER, LANE_HIGH_WATER, MERGE_SIZE, Outbound
 
 pytestmark = pytest.mark.anyio
 
@@ -169,24 +169,24 @@ async def test_a_broken_link_ends_the_writer_and_tells_once(failure: Exception) 
             outbound.send_line(b"x")
             await outbound.wait_broken()
         outbound.send_line(b"y")
-        await outbound.drained()
+        await outbound.room("lane")
     assert told == ["broken"]
     assert outbound.broken
     assert outbound.pending == 0
 
 
-async def test_a_producer_waits_between_the_two_marks() -> None:
+async def test_a_producer_waits_while_too_much_is_queued_altogether() -> None:
     reader = Reader()
     reader.stall()
     went_on_at: list[int] = []
     async with writing(reader) as outbound:
-        await outbound.drained()
-        for _ in range(HIGH_WATER // 65_536 + 2):
-            outbound.send_line(b"x" * 65_536)
+        await outbound.room("lane")
+        for number in range(HIGH_WATER // 65_536 + 6):
+            outbound.send_line(b"x" * 65_536, number)
         assert outbound.pending > HIGH_WATER
 
         async def produce() -> None:
-            await outbound.drained()
+            await outbound.room("lane")
             went_on_at.append(outbound.pending)
 
         async with anyio.create_task_group() as tasks:
@@ -194,19 +194,64 @@ async def test_a_producer_waits_between_the_two_marks() -> None:
             await checkpoint()
             assert went_on_at == []
             reader.go_on()
-    assert len(went_on_at) == 1 and went_on_at[0] <= LOW_WATER
+    assert len(went_on_at) == 1 and went_on_at[0] <= HIGH_WATER
+    assert outbound.pending == 0
+
+
+async def test_a_lane_that_floods_waits_and_the_others_do_not() -> None:
+    reader = Reader()
+    reader.stall()
+    went_on: list[str] = []
+    async with writing(reader) as outbound:
+        for _ in range(LANE_HIGH_WATER // 65_536 + 6):
+            outbound.send_line(b"x" * 65_536, "flood")
+
+        async def produce(lane: str) -> None:
+            await outbound.room(lane)
+            went_on.append(lane)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(produce, "flood")
+            tasks.start_soon(produce, "calm")
+            await checkpoint()
+            await checkpoint()
+            assert went_on == ["calm"]
+            reader.go_on()
+    assert went_on == ["calm", "flood"]
+
+
+async def test_merged_text_counts_for_its_lane() -> None:
+    reader = Reader()
+    reader.stall()
+    async with writing(reader) as outbound:
+        outbound.send_line(b"first")
+        await reader.write_begun()
+        for _ in range(LANE_HIGH_WATER // 1000 + 1):
+            outbound.send_text("lane", "k", "x" * 1000, lambda text: text.encode())
+        went_on = anyio.Event()
+
+        async def produce() -> None:
+            await outbound.room("lane")
+            went_on.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(produce)
+            await checkpoint()
+            assert not went_on.is_set()
+            reader.go_on()
+    assert went_on.is_set()
     assert outbound.pending == 0
 
 
 async def test_a_producer_that_waits_goes_on_when_the_link_breaks() -> None:
     reader = Reader()
     reader.stall()
-    reader.failure = BrokenPipeError()
     async with writing(reader) as outbound:
+        reader.broken = True
         for _ in range(HIGH_WATER // 65_536 + 2):
             outbound.send_line(b"x" * 65_536)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(outbound.drained)
+            tasks.start_soon(outbound.room, "lane")
             await reader.write_begun()
             reader.go_on()
     assert outbound.broken

@@ -23,18 +23,19 @@ LAST_WORDS_SECONDS = 1.0
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-def run(backends: Sequence[Backend], *, grace: float) -> None:
+def run(backends: Sequence[Backend], *, grace: float, idle: float) -> None:
     """Serve one client on stdin and stdout until it ends or a signal of `END_SIGNALS` comes.
 
     Args:
         backends: Whom to serve by, the default one first; at least one.
         grace: Seconds a backend has to heed an interrupt.
+        idle: Seconds after which an idle session's backend is let go; 0: never.
     """
-    anyio.run(_run, backends, grace)
+    anyio.run(_run, backends, grace, idle)
 
 
-async def _run(backends: Sequence[Backend], grace: float) -> None:
-    hub = Hub(backends, Ledger(state_directory() / "ledger.sqlite3"), grace=grace)
+async def _run(backends: Sequence[Backend], grace: float, idle: float) -> None:
+    hub = Hub(backends, Ledger(state_directory() / "ledger.sqlite3"), grace=grace, idle=idle)
     async with open_stdio() as (receive, write), anyio.create_task_group() as tg:
         tg.start_soon(_end_on_signal, tg.cancel_scope)
         outbound, writing = Outbound(write), anyio.CancelScope()

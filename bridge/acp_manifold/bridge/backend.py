@@ -21,7 +21,7 @@ from .errors import BackendGone
 
 if TYPE_CHECKING:
     # Not needed to find and start a CLI, which is done first.
-    from acp_manifold.translators.updates import Prompt, Question, TurnEnd, Update
+    from acp_manifold.translators.updates import BackgroundTask, Prompt, Question, TaskOutput, TurnEnd, Update
 
 Login: TypeAlias = Literal["in", "out", "unknown"]
 """`out` only when it is certain that the next prompt would fail for want of a login."""
@@ -58,6 +58,8 @@ class SessionSpec(NamedTuple):
     """Absolute."""
     title: str | None = None
     """A title a client set that the CLI's store may not hold yet: to be written with the first turn."""
+    id: str | None = None
+    """For a new session that was let go before its first turn: the id it had, to be kept if the CLI lets us choose."""
 
 
 class SessionRow(NamedTuple):
@@ -109,6 +111,13 @@ class SessionEvents(Protocol):
         """Something happened in the conversation; order of calls is order of events."""
         ...
 
+    async def room(self) -> None:
+        """Wait while the clients are too far behind to be told more.
+
+        To be awaited between two reads from the CLI, so that a flood waits in the CLI's pipe and not in our memory.
+        """
+        ...
+
     async def ask(self, question: Question) -> str | None:
         """Put a question to the person.
 
@@ -130,6 +139,45 @@ class BackendSession(Protocol):
     @property
     def lost(self) -> bool:
         """Whether the CLI no longer serves this session; known before any call on it fails with `BackendGone`."""
+        ...
+
+    @property
+    def resting(self) -> bool:
+        """Whether it can be let go and resumed with nothing lost.
+
+        So: no turn runs, none that the CLI began itself either, nothing goes on in the background, and the
+        session can be opened again by its id, or has nothing in it yet that would be missed.
+        """
+        ...
+
+    def abandon(self) -> None:
+        """Tell the end of every call that is open, in the background too; nothing is told afterwards."""
+        ...
+
+    async def tasks(self) -> tuple[BackgroundTask, ...]:
+        """What goes on in the background of this session, the oldest first.
+
+        Raises:
+            BackendGone: The process ended meanwhile.
+        """
+        ...
+
+    async def task_output(self, task_id: str) -> TaskOutput:
+        """What one of `tasks` has printed.
+
+        Raises:
+            TaskNotFound: It is none of this session's.
+            BackendFault: The CLI can't tell.
+        """
+        ...
+
+    async def stop_task(self, task_id: str) -> None:
+        """End one of `tasks`; its tool call is told as failed.
+
+        Raises:
+            TaskNotFound: It is none of this session's.
+            BackendFault: The CLI can't end it.
+        """
         ...
 
     async def prompt(self, prompt: Prompt) -> TurnEnd:
@@ -233,6 +281,8 @@ class Backend(Protocol):
 
         Raises:
             SessionNotFound: `resume` names nothing.
+            InvalidRequest: Another process has it (`data.reason` is `thread_active_writer`): there is never a
+                second writer.
             BackendGone: The CLI can't be started.
             LoginNeeded: The session is new, and it is certain that the CLI has no login.
         """
@@ -268,7 +318,11 @@ class Backend(Protocol):
         ...
 
     async def delete(self, session_id: str) -> None:
-        """Remove a session for good. One that is not there is no error."""
+        """Remove a session for good. One that is not there is no error.
+
+        Raises:
+            InvalidRequest: Another process has it; see `session`.
+        """
         ...
 
     def lab(self, folder: Path, model_url: str) -> dict[str, str]:

@@ -14,6 +14,10 @@ class Client(Protocol):
         """Tell the client; never blocks, keeps the order of calls."""
         ...
 
+    async def room(self, session_id: str) -> None:
+        """Wait while the client is too far behind with what it was told of a session, or with everything."""
+        ...
+
     async def ask(self, session_id: str, question: Question) -> str | None:
         """Put a question; the chosen option's id, or None. Cancelling it withdraws the question."""
         ...

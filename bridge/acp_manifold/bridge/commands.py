@@ -15,7 +15,7 @@ import click
 from .backends import GROUP as BACKENDS
 from .backends import NoBackend, find_backends
 from .plugins import plugins
-from .serve import INTERRUPT_GRACE, serve
+from .serve import IDLE_TIMEOUT, INTERRUPT_GRACE, serve
 from .version import __version__
 
 COMMANDS = "acp_manifold.commands"
@@ -102,11 +102,21 @@ def _finite(_ctx: click.Context, _param: click.Parameter, value: float) -> float
     metavar="SECONDS",
     help="How long a CLI may ignore a cancel before it is ended and, with the next prompt, resumed.",
 )
+@click.option(
+    "idle",
+    "--idle-timeout",
+    type=click.FloatRange(min=0.0),
+    default=IDLE_TIMEOUT,
+    callback=_finite,
+    show_default="900",
+    metavar="SECONDS",
+    help="How long a session may lie idle before its CLI is let go, to come back with the next prompt; 0: never.",
+)
 @click.option("--log-file", type=click.Path(dir_okay=False), metavar="FILE", help="Log there as well, made 0600.")
 @click.option("-v", "--verbose", is_flag=True, help="Log everything, not warnings alone.")
 @click.pass_context
 def acp_manifold(
-    ctx: click.Context, backends: tuple[str, ...], grace: float, log_file: str | None, verbose: bool
+    ctx: click.Context, backends: tuple[str, ...], grace: float, idle: float, log_file: str | None, verbose: bool
 ) -> None:
     """One ACP agent over the coding CLIs you already have: many sessions on one connection, titles that stay.
 
@@ -117,4 +127,4 @@ def acp_manifold(
     if sys.stdin is not None and sys.stdin.isatty():
         _explain(backends)
         return
-    sys.exit(serve(backends, grace=grace, log_file=log_file, verbose=verbose))
+    sys.exit(serve(backends, grace=grace, idle=idle, log_file=log_file, verbose=verbose))

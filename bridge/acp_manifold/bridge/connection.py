@@ -20,7 +20,7 @@ from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import MessageChunk, Prompt, Question, Text, Update
 
 from .backend import Backend
-from .errors import InvalidRequest, LoginNeeded, MethodNotFound, PeerGone, RemoteError
+from .errors import InvalidRequest, LoginNeeded, MethodNotFound, PeerGone, RemoteError, TaskNotFound
 from .hub import Hub
 from .listing import decode_cursor, encode_cursor
 from .messages import encode
@@ -65,6 +65,10 @@ class Connection:
             "session/close": self._close,
             "session/delete": self._delete,
             "session/set_config_option": self._set_config_option,
+            "_acp-manifold/background/list": self._tasks,
+            "_acp-manifold/background/output": self._task_output,
+            "_acp-manifold/background/stop": self._stop_task,
+            "_session/async_task/stop": self._stop_async_task,
             **{method: partial(self._set_title, method) for method in TITLE_METHODS},
         }
 
@@ -107,6 +111,10 @@ class Connection:
             self._opening.setdefault(session_id, []).append(update)
         else:
             self._send(session_id, attached, update)
+
+    async def room(self, session_id: str) -> None:
+        """Wait while the client is behind; see `Client.room`."""
+        await self._outbound.room(session_id)
 
     async def ask(self, session_id: str, question: Question) -> str | None:
         """Put a question to the client; see `Client.ask`."""
@@ -247,6 +255,28 @@ class Connection:
         session_id, title = requests.title_request(method, params)
         stored = await self._hub.set_title(session_id, title)
         return requests.title_answer(method, session_id, stored)
+
+    async def _tasks(self, params: JsonObject, call: Call) -> JsonObject:
+        session = self._hub.session(requests.session_id(params), self)
+        return v1.tasks_result(await session.tasks())
+
+    async def _task_output(self, params: JsonObject, call: Call) -> JsonObject:
+        session = self._hub.session(requests.session_id(params), self)
+        return v1.task_output_result(await session.task_output(requests.required_text(params, "taskId")))
+
+    async def _stop_task(self, params: JsonObject, call: Call) -> JsonObject:
+        session = self._hub.session(requests.session_id(params), self)
+        await session.stop_task(requests.required_text(params, "taskId"))
+        return {}
+
+    async def _stop_async_task(self, params: JsonObject, call: Call) -> JsonObject:
+        """The vendors' spelling, which has a word for "no such task" of its own."""
+        session = self._hub.session(requests.session_id(params), self)
+        try:
+            await session.stop_task(requests.required_text(params, "asyncTaskId"))
+        except TaskNotFound:
+            return {"stopped": False}
+        return {"stopped": True}
 
     async def _close(self, params: JsonObject, call: Call) -> JsonObject:
         session_id = requests.session_id(params)

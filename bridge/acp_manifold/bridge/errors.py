@@ -82,6 +82,18 @@ class SessionEnded(SessionNotFound):
     """The session was open when the work on it began, and was closed before its end."""
 
 
+class TaskNotFound(PeerFault):
+    """The session has no such background task, or no longer; what another one has is nobody's business here."""
+
+    code = NOT_FOUND
+
+    def __init__(self, session_id: str, task_id: str) -> None:
+        super().__init__(
+            f"No background task {task_id[:100]!r} in session {session_id[:200]}",
+            {"sessionId": session_id[:200], "taskId": task_id[:100]},
+        )
+
+
 class RequestCancelled(PeerFault):
     """The client took the request back with `$/cancel_request`."""
 

@@ -52,17 +52,19 @@ class Located(NamedTuple):
 class Hub:
     """All sessions of the process."""
 
-    def __init__(self, backends: Sequence[Backend], ledger: Ledger, *, grace: float) -> None:
+    def __init__(self, backends: Sequence[Backend], ledger: Ledger, *, grace: float, idle: float = 0.0) -> None:
         """
         Args:
             backends: Whom to serve by, the default one first; at least one.
             ledger: What the stores can't tell.
             grace: Seconds a backend has to heed an interrupt.
+            idle: Seconds after which an idle session's backend is let go; 0: never.
         """
         self.backends = {backend.name: backend for backend in backends}
         self.default = backends[0]
         self._ledger = ledger
         self._grace = grace
+        self._idle = idle
         self._keeper = TitleKeeper(ledger)
         self._watcher = Watcher()
         self._sessions: dict[str, Session] = {}
@@ -221,24 +223,31 @@ class Hub:
                     f"This session is open here under another id: {other.id}",
                     {"reason": "open_under_another_id", "sessionId": other.id},
                 )
-            if located is not None and replay is not None:
-                await located.backend.replay(located.row.id, replay)
             if session is not None:
-                await self._join(session, client)
+                await self._join(session, client, located, replay)
                 return session
             assert located is not None
             known = self._keeper.seen_in_store(located.key, located.row.title, located.row.title_origin)
             session = await self._start(located.backend, spec, client, known=(session_id, located.row.id))
+            # Told after it was opened, so that a client is told nothing of a session that can't be.
+            try:
+                await _replay(located, replay)
+            except BaseException:
+                await self._abandon(session)
+                raise
         if known.origin != "none":
             session.tell_title(known.text)
         return session
 
-    async def _join(self, session: Session, client: Client) -> None:
+    async def _join(
+        self, session: Session, client: Client, located: Located | None, replay: Callable[[Update], None] | None
+    ) -> None:
         """Attach a client to a session that is open here, unless the session can't be served."""
         known = client in session.clients
         session.attach(client)
         try:
             await session.open()
+            await _replay(located, replay)
         except BaseException:
             if not known and session.detach(client):
                 await self._abandon(session)
@@ -247,7 +256,7 @@ class Hub:
     async def _start(
         self, backend: Backend, spec: SessionSpec, client: Client, known: tuple[str, str] | None
     ) -> Session:
-        session = Session(backend, spec, self._keeper, self._bind, grace=self._grace, known=known)
+        session = Session(backend, spec, self._keeper, self._bind, grace=self._grace, idle=self._idle, known=known)
         session.attach(client)
         if known is not None:
             # From now on a second request for it finds this one.
@@ -314,8 +323,9 @@ class Hub:
 
     async def detach(self, client: Client, session: Session) -> None:
         """Take a client away from a session; one that is left with nobody ends."""
-        if session.detach(client):
+        if session.clients == [client]:
             await session.end()
+        session.detach(client)
 
     def leave(self, client: Client) -> None:
         """A client is gone: its prompts and questions are settled, sessions left with nobody end."""
@@ -458,6 +468,12 @@ class Hub:
             )
             for name, row in page.rows
         ]
+
+
+async def _replay(located: Located | None, emit: Callable[[Update], None] | None) -> None:
+    """Tell the history of a session; one that is in no store yet has none."""
+    if located is not None and emit is not None:
+        await located.backend.replay(located.row.id, emit)
 
 
 def spec_of(setup: SessionSetup) -> SessionSpec:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Final
+from typing import Final, NamedTuple
 
 import anyio
 
@@ -28,13 +28,20 @@ MERGE_SIZE: Final = 256 * 1024
 """Characters up to which text chunks are merged into one."""
 
 HIGH_WATER: Final = 8 * 1024 * 1024
-"""Queued bytes above which a producer that can wait should await `drained`."""
+"""Queued bytes above which a producer that can wait should await `room`."""
 
-LOW_WATER: Final = 2 * 1024 * 1024
-"""Queued bytes at which `drained` lets it go on."""
+LANE_HIGH_WATER: Final = 1024 * 1024
+"""The same for one lane: what one of them floods with keeps the others waiting for no more than this."""
 
 _TEXT_OVERHEAD: Final = 160
 """What the JSON around a text chunk weighs, roughly: the real line is made only when it is written."""
+
+
+class _Line(NamedTuple):
+    """A message that is rendered already."""
+
+    lane: Hashable
+    line: bytes
 
 
 class _Text:
@@ -71,10 +78,12 @@ class Outbound:
         """Called once when the link breaks; may be set at any time before."""
         self._write = write
         self._write_now = write_now
-        self._queue: deque[bytes | _Text] = deque()
+        self._queue: deque[_Line | _Text] = deque()
         self._growing: dict[Hashable, _Text] = {}
         """The chunk each lane ended with, while it is queued and nothing of the lane is behind it."""
         self._pending = 0
+        self._of_lane: dict[Hashable, int] = {}
+        """How much of `_pending` is each lane's."""
         self._closed = False
         self._writing = False
         self._wake: anyio.Event | None = None
@@ -116,8 +125,8 @@ class Outbound:
             if taken > len(line):
                 return
             line = line[taken:]
-        self._queue.append(line)
-        self._pending += len(line) + 1
+        self._queue.append(_Line(lane, line))
+        self._weigh(lane, len(line) + 1)
         if self._wake is not None:
             self._wake.set()
 
@@ -136,7 +145,7 @@ class Outbound:
             return
         chunk = self._growing[lane] = _Text(lane, key, text, render)
         self._queue.append(chunk)
-        self._pending += len(text) + _TEXT_OVERHEAD
+        self._weigh(lane, len(text) + _TEXT_OVERHEAD)
         if self._wake is not None:
             self._wake.set()
 
@@ -150,16 +159,15 @@ class Outbound:
         """Drop what is queued and take nothing more: nobody will read it. `run` ends, a write in progress aside."""
         self._queue.clear()
         self._growing.clear()
+        self._of_lane.clear()
         self._pending = 0
         self._broken.set()
         self.close()
         self._relieve()
 
-    async def drained(self) -> None:
-        """Wait, if more than `HIGH_WATER` is queued, until it is at most `LOW_WATER`, or the link is broken."""
-        if self._pending <= HIGH_WATER:
-            return
-        while self._pending > LOW_WATER and not self.broken:
+    async def room(self, lane: Hashable) -> None:
+        """Wait while more is queued than `LANE_HIGH_WATER` in a lane, or `HIGH_WATER` in all; not on a broken link."""
+        while self._of_lane.get(lane, 0) > LANE_HIGH_WATER or self._pending > HIGH_WATER:
             if self._relief is None:
                 self._relief = anyio.Event()
             await self._relief.wait()
@@ -187,11 +195,16 @@ class Outbound:
             return False
         last.parts.append(text)
         last.size += len(text)
-        self._pending += len(text)
+        self._weigh(lane, len(text))
         return True
 
+    def _weigh(self, lane: Hashable, weight: int) -> None:
+        self._pending += weight
+        if lane is not None:
+            self._of_lane[lane] = self._of_lane.get(lane, 0) + weight
+
     async def _write_block(self) -> bool:
-        block, weight = self._take()
+        block, weights = self._take()
         self._writing = True
         try:
             await self._write(block)
@@ -203,31 +216,41 @@ class Outbound:
             return False
         finally:
             self._writing = False
-        self._pending = max(0, self._pending - weight)
-        if self._pending <= LOW_WATER:
-            self._relieve()
+        for lane, weight in weights:
+            self._lighten(lane, weight)
+        self._relieve()
         return True
 
-    def _take(self) -> tuple[bytes, int]:
-        """The next lines as one block, and what they weighed in `pending`."""
+    def _lighten(self, lane: Hashable, weight: int) -> None:
+        if self.broken:
+            return
+        self._pending -= weight
+        if lane is not None:
+            left = self._of_lane.pop(lane, 0) - weight
+            if left > 0:
+                self._of_lane[lane] = left
+
+    def _take(self) -> tuple[bytes, list[tuple[Hashable, int]]]:
+        """The next lines as one block, and what each weighed for its lane."""
         lines: list[bytes] = []
-        size = weight = 0
+        weights: list[tuple[Hashable, int]] = []
+        size = 0
         while self._queue and size < BLOCK_SIZE:
             item = self._queue.popleft()
             if isinstance(item, _Text):
                 if self._growing.get(item.lane) is item:
                     del self._growing[item.lane]
-                weight += item.size + _TEXT_OVERHEAD
+                weights.append((item.lane, item.size + _TEXT_OVERHEAD))
                 line = self._render(item)
                 if line is None:
                     continue
             else:
-                line = item
-                weight += len(line) + 1
+                line = item.line
+                weights.append((item.lane, len(line) + 1))
             lines.append(line)
             size += len(line) + 1
         lines.append(b"")
-        return b"\n".join(lines), weight
+        return b"\n".join(lines), weights
 
     def _render(self, item: _Text) -> bytes | None:
         try:

@@ -13,7 +13,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -99,7 +99,13 @@ class Child:
         """Close its stdin as soon as all that is queued is written."""
         self._outbound.close()
 
-    async def read(self, on_line: Callable[[bytes], None], *, limit: int = LINE_LIMIT) -> None:
+    async def read(
+        self,
+        on_line: Callable[[bytes], None],
+        *,
+        limit: int = LINE_LIMIT,
+        room: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         """Hand every line of its stdout to `on_line` until it ends. To be called once.
 
         All that the child wrote before its end is delivered, also when it was killed; what a
@@ -108,6 +114,7 @@ class Child:
         Args:
             on_line: Called with each line, without its line end; blank lines are left out.
             limit: Bytes of the longest line taken; a longer one is skipped, with a note in the log.
+            room: Awaited before more is read: while it waits, the child is held up by its full pipe.
         """
         framer = LineFramer(limit)
         source = Source(self._output.fileno())
@@ -125,6 +132,8 @@ class Child:
                     self._read_scope.cancel()
                 while data := await source.receive():
                     deliver(framer.feed(data))
+                    if room is not None:
+                        await room()
             deliver(framer.feed(source.left()))
             deliver(framer.finish())
         finally:

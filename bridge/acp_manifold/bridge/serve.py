@@ -18,15 +18,24 @@ from .backends import NoBackend, find_backends
 INTERRUPT_GRACE = 10.0
 """Seconds a backend has to heed an interrupt before it is ended, unless the command line says otherwise."""
 
+IDLE_TIMEOUT = 900.0
+"""Seconds after which an idle session's backend is let go, unless the command line says otherwise."""
+
 
 def serve(
-    names: Sequence[str] = (), *, grace: float = INTERRUPT_GRACE, log_file: str | None = None, verbose: bool = False
+    names: Sequence[str] = (),
+    *,
+    grace: float = INTERRUPT_GRACE,
+    idle: float = IDLE_TIMEOUT,
+    log_file: str | None = None,
+    verbose: bool = False,
 ) -> int:
     """Be an agent until stdin ends or a signal comes.
 
     Args:
         names: The backends to serve; none means every installed one.
         grace: Seconds a backend has to heed an interrupt.
+        idle: Seconds after which an idle session's backend is let go; 0: never.
         log_file: Where to log beside stderr.
         verbose: Whether to log everything.
 
@@ -49,7 +58,7 @@ def serve(
 
     from .agent import run
 
-    run(backends, grace=grace)
+    run(backends, grace=grace, idle=idle)
     return 0
 
 

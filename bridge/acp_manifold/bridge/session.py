@@ -7,20 +7,37 @@ are changed synchronously; only then is anything awaited.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import ExitStack, contextmanager
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from acp_manifold.translators.acp.prompts import typed_text
-from acp_manifold.translators.updates import Prompt, Question, SessionInfo, Update
+from acp_manifold.translators.updates import (
+    BackgroundTask,
+    Commands,
+    Prompt,
+    Question,
+    SessionInfo,
+    TaskOutput,
+    Update,
+)
 
 from .backend import Backend, BackendSession, SessionRow, SessionSpec
 from .client import Client
-from .errors import BackendGone, BridgeError, InvalidRequest, SessionEnded, SessionNotFound, find_bridge_error
+from .errors import (
+    BackendGone,
+    BridgeError,
+    InvalidRequest,
+    SessionEnded,
+    SessionNotFound,
+    TaskNotFound,
+    find_bridge_error,
+)
 from .ledger import Key
 from .permissions import Questions
+from .rest import Rest
 from .slot import Slot
 from .titles import NO_TITLE, TitleKeeper
 from .turn import CANCELLED, Turn, TurnQueue
@@ -39,6 +56,7 @@ class Session:
         bound: Callable[[Session, Key | None], None],
         *,
         grace: float,
+        idle: float,
         known: tuple[str, str] | None = None,
     ) -> None:
         """
@@ -48,6 +66,7 @@ class Session:
             keeper: The titles of the hub.
             bound: Told whenever the backend's name of the session changes, with the old one.
             grace: Seconds a backend has to heed an interrupt.
+            idle: Seconds without any event after which the backend is let go until the next prompt; 0: never.
             known: Our id and the backend's, for a session that is in a store.
         """
         self.backend = backend
@@ -65,6 +84,11 @@ class Session:
         self._keeper = keeper
         self._bound = bound
         self._grace = grace
+        self._rest = Rest(idle, self._may_rest, self._let_go)
+        self._busy = 0
+        """How many requests of ours, other than turns, the backend works on."""
+        self._commands: Commands | None = None
+        """The slash commands told last: a session that comes back tells them again."""
         self._slot = Slot(self, self._opening, self._opened)
         self._at_rest = anyio.Lock()
         """Held while the store is looked at or written with no CLI on the session."""
@@ -84,6 +108,7 @@ class Session:
             async with anyio.create_task_group() as self._tasks:
                 self._tasks.start_soon(self._slot.run)
                 self._tasks.start_soon(self._work)
+                self._tasks.start_soon(self._rest.run)
                 task_status.started()
         finally:
             self._settle_all()
@@ -99,7 +124,12 @@ class Session:
         await self._slot.get()
 
     async def end(self) -> None:
-        """Settle what is outstanding, free everything, and wait until that is done."""
+        """Settle what is outstanding, free everything, and wait until that is done.
+
+        Attached clients hear the end of whatever is open, in the background too; nothing comes after it.
+        """
+        if self._slot.live is not None and not self._ending:
+            self._slot.live.abandon()
         self._ending = True
         self._settle_all()
         if self._tasks is not None:
@@ -113,9 +143,11 @@ class Session:
             running.settle(CANCELLED)
 
     def attach(self, client: Client) -> None:
-        """Let a client hear of the session."""
+        """Let a client hear of the session; one that comes later is told which slash commands there are."""
         if client not in self.clients:
             self.clients.append(client)
+            if self._commands is not None:
+                client.deliver(self.id, self._commands)
 
     def detach(self, client: Client) -> bool:
         """Take a client away with its prompts and questions; True if nobody is left."""
@@ -165,8 +197,20 @@ class Session:
 
     def update(self, update: Update) -> None:
         """An event of the backend: to every attached client."""
+        if self._ending:
+            return
+        self._rest.stir()
+        if isinstance(update, Commands):
+            if update == self._commands:
+                return
+            self._commands = update
         for client in self.clients:
             client.deliver(self.id, update)
+
+    async def room(self) -> None:
+        """Wait while a client is too far behind to be told more; see `SessionEvents.room`."""
+        for client in list(self.clients):
+            await client.room(self.id)
 
     async def ask(self, question: Question) -> str | None:
         """A question of the backend: to the client whose prompt runs, else to the one that prompted last."""
@@ -183,9 +227,11 @@ class Session:
         title = self._keeper.current(self.key) if self.key is not None else NO_TITLE
         # A client's title that the store doesn't show was not written yet when its CLI ended.
         missing = title.origin == "client" and (row is None or row.title_origin != "user")
-        spec = self.spec._replace(title=title.text) if missing else self.spec
+        known = self.key.id if self.key is not None else None
         resumed = row is not None or self._from_store
-        return self._serving, spec, self.key.id if self.key is not None and resumed else None
+        own = known if self.key is not None and self.key.backend == self._serving.name else None
+        spec = self.spec._replace(title=title.text if missing else self.spec.title, id=None if resumed else own)
+        return self._serving, spec, known if resumed else None
 
     async def _stored(self) -> SessionRow | None:
         """The session in the store of the backend that serves it, if it can be resumed and titled there."""
@@ -193,6 +239,7 @@ class Session:
         return await self._serving.find(key.id) if key is not None and key.backend == self._serving.name else None
 
     def _opened(self, live: BackendSession) -> None:
+        self._rest.stir()
         before, self.key = self.key, Key(self._serving.name, live.id)
         if not self.id:
             self.id = live.id
@@ -255,6 +302,7 @@ class Session:
             finally:
                 turn.settle(CANCELLED)
                 self.turns.running = None
+                self._rest.stir()
 
     async def _run_turn(self, turn: Turn) -> None:
         try:
@@ -276,6 +324,50 @@ class Session:
         if isinstance(error, BackendGone | SessionNotFound):
             self.questions.withdraw()
 
+    # -- rest -----------------------------------------------------------------------------------
+
+    def _may_rest(self) -> bool:
+        live = self._slot.live
+        return live is not None and live.resting and self.turns.idle and not self._busy and not len(self.questions)
+
+    async def _let_go(self) -> None:
+        logger.info("session %s: nothing happens; %s is let go until the next prompt", self.id, self.backend.label)
+        await self._slot.release()
+
+    @contextmanager
+    def _working(self) -> Generator[None]:
+        """The backend is not let go meanwhile."""
+        self._busy += 1
+        try:
+            yield
+        finally:
+            self._busy -= 1
+            self._rest.stir()
+
+    # -- background work ------------------------------------------------------------------------
+
+    async def tasks(self) -> tuple[BackgroundTask, ...]:
+        """What goes on in the background of this session; nothing does while no CLI serves it."""
+        with self._working():
+            live = await self._slot.current()
+            return await live.tasks() if live is not None else ()
+
+    async def task_output(self, task_id: str) -> TaskOutput:
+        """What a background task of this session has printed; raises what `BackendSession.task_output` raises."""
+        with self._working():
+            return await (await self._serving_task(task_id)).task_output(task_id)
+
+    async def stop_task(self, task_id: str) -> None:
+        """End a background task of this session; raises what `BackendSession.stop_task` raises."""
+        with self._working():
+            await (await self._serving_task(task_id)).stop_task(task_id)
+
+    async def _serving_task(self, task_id: str) -> BackendSession:
+        live = await self._slot.current()
+        if live is None:
+            raise TaskNotFound(self.id, task_id)
+        return live
+
     # -- titles ---------------------------------------------------------------------------------
 
     async def rename(self, title: str) -> str:
@@ -287,7 +379,8 @@ class Session:
         """
         while (live := await self._slot.current()) is not None:
             try:
-                return await live.rename(title)
+                with self._working():
+                    return await live.rename(title)
             except BackendGone:
                 # What its process still writes comes before what we write at rest.
                 await self._slot.release()
@@ -316,7 +409,8 @@ class Session:
         """Have the session named; what a client or a person set meanwhile stays."""
         version = self._keeper.version(key)
         try:
-            title = await live.generate_title(text)
+            with self._working():
+                title = await live.generate_title(text)
             if title is None or self._keeper.version(key) != version:
                 return
             if self._keeper.heard(key, title, "generated") == "news":

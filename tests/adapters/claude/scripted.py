@@ -29,6 +29,9 @@ class Listener:
         self.updates.append(update)
         self._wake()
 
+    async def room(self) -> None:
+        """Whoever hears here keeps up."""
+
     async def ask(self, question: Question) -> str | None:
         self.questions.append(question)
         self._wake()

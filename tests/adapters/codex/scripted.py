@@ -43,6 +43,9 @@ class ScriptedEvents:
         self.updates.append(update)
         self._tell()
 
+    async def room(self) -> None:
+        """Whoever hears here keeps up."""
+
     async def ask(self, question: Question) -> str | None:
         self.questions.append(question)
         self._tell()

@@ -164,6 +164,26 @@ class SessionInfo(NamedTuple):
     """ISO 8601 with a zone."""
 
 
+class BackgroundTask(NamedTuple):
+    """A command, or another piece of work, that goes on while no turn needs it."""
+
+    id: str
+    """The CLI's own id, known in this session alone."""
+    title: str
+    """The command, or what the CLI calls the work."""
+    tool_call_id: str | None = None
+    """The call that began it: in progress, as clients see it, for as long as the work goes on."""
+
+
+class TaskOutput(NamedTuple):
+    """What a background task has printed so far."""
+
+    text: str
+    """The last of it, as much as is kept."""
+    total: int
+    """Bytes it has printed altogether."""
+
+
 class Unknown(NamedTuple):
     """A record of the backend that no translator knows; the caller passes it on or logs it."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import uuid
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -30,6 +31,7 @@ from acp_manifold.bridge.backend import (
 from acp_manifold.bridge.errors import BackendGone, LoginNeeded, SessionNotFound
 
 if TYPE_CHECKING:
+    from acp_manifold.adapters.claude.life import Life
     from acp_manifold.adapters.claude.store import Store
     from acp_manifold.translators.claude.records import Title
     from acp_manifold.translators.updates import Update
@@ -51,6 +53,7 @@ class ClaudeBackend:
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ: Mapping[str, str] = os.environ if environ is None else environ
         self._host: Host | None = None
+        self._life: Life | None = None
         self._stores: dict[Path, Store] = {}
 
     def program(self) -> Program | None:
@@ -68,11 +71,13 @@ class ClaudeBackend:
     @asynccontextmanager
     async def running(self, host: Host) -> AsyncGenerator[None, None]:
         """Sessions share nothing but the host; see `Backend.running`."""
-        self._host = host
+        from acp_manifold.adapters.claude.life import Life
+
+        self._host, self._life = host, Life()
         try:
             yield
         finally:
-            self._host = None
+            self._host = self._life = None
 
     async def warm_up(self) -> None:
         """Nothing: a process serves one session, and what it takes to start one is imported for the first.
@@ -104,11 +109,40 @@ class ClaudeBackend:
         command = checked_command(program, self._environ)
         if resume is None and await self.login() == "out":
             raise LoginNeeded.at_start(self.label, self.auth.description)
-        if resume is not None and await self._store.find(resume) is None:
-            raise SessionNotFound(resume)
+        if resume is not None:
+            if await self._store.find(resume) is None:
+                raise SessionNotFound(resume)
+            await self._refuse_if_held(resume)
+        session_id = resume or await self._free_id(spec.id)
         env = child_environment(self._environ)
-        async with serve(command, env, spec, events, self._running_host, self._store, resume) as session:
+        async with serve(
+            command,
+            env,
+            spec,
+            events,
+            self._running_host,
+            self._store,
+            session_id,
+            self._running_life,
+            resumed=resume is not None,
+        ) as session:
             yield session
+
+    async def _free_id(self, wanted: str | None) -> str:
+        """The id for a new session: the one it had, unless there is a file by that name, which the CLI refuses."""
+        from anyio import to_thread
+
+        if wanted is not None and await to_thread.run_sync(self._store.locate, wanted) is None:
+            return wanted
+        return str(uuid.uuid4())
+
+    async def _refuse_if_held(self, session_id: str) -> None:
+        from anyio import to_thread
+
+        from acp_manifold.adapters.claude.registry import refuse_if_held
+
+        ours = self._life.pids if self._life is not None else ()
+        await to_thread.run_sync(refuse_if_held, config_dir(self._environ), session_id, frozenset(ours))
 
     def follow(self, session_id: str, cwd: str) -> AbstractContextManager[None]:
         """Report titles appended to the session's transcript; see `Backend.follow`."""
@@ -129,6 +163,8 @@ class ClaudeBackend:
             yield
         finally:
             stop()
+            if self._life is not None:
+                self._life.carried.pop(session_id, None)
 
     async def list(self, query: ListQuery) -> list[SessionRow]:
         """Sessions of the store, newest first; see `Backend.list`."""
@@ -164,6 +200,7 @@ class ClaudeBackend:
         """Remove a session for good; see `Backend.delete`."""
         from anyio import to_thread
 
+        await self._refuse_if_held(session_id)
         await to_thread.run_sync(self._store.delete, session_id)
 
     def lab(self, folder: Path, model_url: str) -> dict[str, str]:
@@ -186,6 +223,12 @@ class ClaudeBackend:
 
         folder = config_dir(self._environ)
         return self._stores.setdefault(folder, Store(folder))
+
+    @property
+    def _running_life(self) -> Life:
+        if self._life is None:
+            raise RuntimeError("the Claude Code backend is not running: enter `running` first")
+        return self._life
 
     @property
     def _running_host(self) -> Host:

@@ -30,7 +30,9 @@ do in the terminal, and the trust a folder was given there decides about project
 """
 
 
-def arguments(session_id: str, *, resume: bool, spec: SessionSpec, mcp_config: Path | None) -> tuple[str, ...]:
+def arguments(
+    session_id: str, *, resume: bool, spec: SessionSpec, mcp_config: Path | None, mode: str | None = None
+) -> tuple[str, ...]:
     """All arguments of a session's process.
 
     Each value stands in one word with its option, so that none is taken for an option itself.
@@ -38,6 +40,8 @@ def arguments(session_id: str, *, resume: bool, spec: SessionSpec, mcp_config: P
     words: list[str] = [*STREAM_JSON, f"--resume={session_id}" if resume else f"--session-id={session_id}"]
     if mcp_config is not None:
         words.append(f"--mcp-config={mcp_config}")
+    if mode is not None:
+        words.append(f"--permission-mode={mode}")
     words += [f"--add-dir={folder}" for folder in spec.additional_directories]
     return tuple(words)
 

@@ -94,7 +94,7 @@ class LiveTitle:
                 raise BackendGone(self._gone)
             self._confirm_later(title)
             return title
-        return await self._read_back(before or 0)
+        return await self._read_back(before or 0, title)
 
     def close(self, reason: str) -> None:
         """The process is gone: nothing more will be stored."""
@@ -122,7 +122,7 @@ class LiveTitle:
                 logger.info("%s: the title set before there was a transcript is not in it: set again", self._name)
                 before = await self._size()
                 await self._control.request(self._request(title), RENAME_LIMIT)
-                await self._read_back(before or 0)
+                await self._read_back(before or 0, title)
             except BackendGone:
                 pass  # The prompt that runs tells it.
             except BackendFault as exc:
@@ -138,20 +138,22 @@ class LiveTitle:
             return await self._in_transcript(is_last)
         return await is_last() is True
 
-    async def _read_back(self, before: int) -> str:
-        """The title record written behind the first `before` bytes of the transcript.
+    async def _read_back(self, before: int, title: str) -> str:
+        """The title written behind the first `before` bytes of the transcript: `title`, or what is there instead.
+
+        A title set a moment earlier may come behind them too, so another one counts only when the time is up.
 
         Raises:
             BackendFault: None was written in time.
             BackendGone: The process ended first.
         """
 
-        async def last() -> str | None:
-            return await self._last_title(before)
+        async def ours() -> str | None:
+            return title if await self._last_title(before) == title else None
 
         with anyio.move_on_after(READ_BACK_LIMIT):
-            return await self._in_transcript(last)
-        stored = await last()
+            return await self._in_transcript(ours)
+        stored = await self._last_title(before)
         if stored is None:
             raise BackendFault(f"Claude Code took the title of session {self._id} but has not stored it; set it again")
         return stored

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
 import anyio
 
+from acp_manifold.adapters.claude.carried import Carried
 from acp_manifold.adapters.claude.command import arguments, mcp_config_file
+from acp_manifold.adapters.claude.life import Life
 from acp_manifold.adapters.claude.session import NAME, ClaudeSession
 from acp_manifold.adapters.claude.store import Store
 from acp_manifold.bridge.backend import Host, SessionEvents, SessionSpec
@@ -23,7 +24,10 @@ async def serve(
     events: SessionEvents,
     host: Host,
     store: Store,
-    resume: str | None,
+    session_id: str,
+    life: Life,
+    *,
+    resumed: bool,
 ) -> AsyncGenerator[ClaudeSession, None]:
     """Run a process for a session for as long as the context is open.
 
@@ -34,19 +38,21 @@ async def serve(
         events: Whom to tell.
         host: Whom to tell of titles.
         store: Where its transcripts are.
-        resume: The session to go on with; None begins one with an id made here.
+        session_id: The session.
+        life: What the sessions of the backend share.
+        resumed: Whether it is in the store, and to be gone on with.
 
     Raises:
         BackendGone: It can't be started.
     """
-    session_id = resume or str(uuid.uuid4())
+    carried = life.carried.setdefault(session_id, Carried())
     failure: Exception | None = None
     with mcp_config_file(spec.mcp_servers) as mcp_config:
-        words = arguments(session_id, resume=resume is not None, spec=spec, mcp_config=mcp_config)
+        words = arguments(session_id, resume=resumed, spec=spec, mcp_config=mcp_config, mode=carried.mode)
         name = f"{NAME} {session_id[:8]}"
-        async with spawn((*command, *words), cwd=spec.cwd, env=env, name=name) as child:
+        async with spawn((*command, *words), cwd=spec.cwd, env=env, name=name) as child, life.owning(child.pid):
             async with anyio.create_task_group() as tasks:
-                session = ClaudeSession(session_id, child, tasks, spec, events, host, store, resume is not None)
+                session = ClaudeSession(session_id, child, tasks, spec, events, host, store, resumed, carried)
                 tasks.start_soon(session.run)
                 try:
                     yield session

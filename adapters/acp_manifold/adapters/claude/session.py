@@ -18,13 +18,21 @@ from typing import Any, Final
 import anyio
 from anyio.abc import TaskGroup
 
+from acp_manifold.adapters.claude.carried import Carried
 from acp_manifold.adapters.claude.control import Control
 from acp_manifold.adapters.claude.live_title import LiveTitle
 from acp_manifold.adapters.claude.program import login_hint
 from acp_manifold.adapters.claude.questions import Questions
 from acp_manifold.adapters.claude.store import Store
 from acp_manifold.bridge.backend import Host, SessionEvents, SessionSpec
-from acp_manifold.bridge.errors import BackendFault, BackendGone, BridgeError, LoginNeeded, SessionNotFound
+from acp_manifold.bridge.errors import (
+    BackendFault,
+    BackendGone,
+    BridgeError,
+    LoginNeeded,
+    SessionNotFound,
+    TaskNotFound,
+)
 from acp_manifold.bridge.process import Child
 from acp_manifold.translators.claude.commands import commands
 from acp_manifold.translators.claude.endings import Failure, failure_kind
@@ -33,14 +41,15 @@ from acp_manifold.translators.claude.frames import (
     ControlRequest,
     ControlResponse,
     Init,
+    Mode,
     TitleChanged,
     parse,
 )
 from acp_manifold.translators.claude.input import user_message
 from acp_manifold.translators.claude.titles import stored_form
 from acp_manifold.translators.claude.turn import Conversation
-from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_str
-from acp_manifold.translators.updates import Command, Prompt, TurnEnd
+from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_objects, as_str, text
+from acp_manifold.translators.updates import BackgroundTask, Command, Prompt, TaskOutput, TurnEnd
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +63,9 @@ INTERRUPT_LIMIT: Final = 10.0
 
 TITLE_LIMIT: Final = 60.0
 """Seconds a model has to think of a title."""
+
+TASK_LIMIT: Final = 10.0
+"""Seconds to tell of a background task, or to end it; some milliseconds are usual."""
 
 _EXIT_WAIT: Final = 2.0
 """Seconds a process that closed its stdout has to end before it is killed."""
@@ -90,6 +102,7 @@ class ClaudeSession:
         host: Host,
         store: Store,
         resumed: bool,
+        carried: Carried,
     ) -> None:
         self._id = session_id
         self._child = child
@@ -113,7 +126,7 @@ class ClaudeSession:
         )
         self._ready = anyio.Event()
         self._capabilities: JsonObject = {}
-        self._hidden: tuple[str, ...] = ()
+        self._carried = carried
         self._offered: tuple[Command, ...] | None = None
         self._turn: _Turn | None = None
         self._gone: BackendGone | None = None
@@ -128,6 +141,37 @@ class ClaudeSession:
     def lost(self) -> bool:
         """Whether the process is gone; see `BackendSession.lost`."""
         return self._gone is not None
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing goes on; see `BackendSession.resting`."""
+        talk = self._conversation
+        return self._ready.is_set() and self._turn is None and talk.idle and not talk.tasks.all()
+
+    def abandon(self) -> None:
+        """Tell the end of all that is open; see `BackendSession.abandon`."""
+        for update in self._conversation.abandon():
+            self._events.update(update)
+
+    async def tasks(self) -> tuple[BackgroundTask, ...]:
+        """What goes on in the background; see `BackendSession.tasks`."""
+        return self._conversation.tasks.all()
+
+    async def task_output(self, task_id: str) -> TaskOutput:
+        """What a task has printed; see `BackendSession.task_output`."""
+        answer = await self._of_task("get_task_output", task_id)
+        printed = text(answer, "output")
+        return TaskOutput(printed, as_int(answer.get("total_bytes")) or len(printed.encode()))
+
+    async def stop_task(self, task_id: str) -> None:
+        """End a task; see `BackendSession.stop_task`."""
+        await self._of_task("stop_task", task_id)
+
+    async def _of_task(self, subtype: str, task_id: str) -> JsonObject:
+        # Claude Code 2.1.332 calls it a success to stop, or to read, a task that is another session's, or nobody's.
+        if all(task.id != task_id for task in self._conversation.tasks.all()):
+            raise TaskNotFound(self._id, task_id)
+        return await self._control.request({"subtype": subtype, "task_id": task_id}, TASK_LIMIT)
 
     async def prompt(self, prompt: Prompt) -> TurnEnd:
         """Run one turn; see `BackendSession.prompt`."""
@@ -198,7 +242,7 @@ class ClaudeSession:
     async def run(self) -> None:
         """Read the process until it ends. For `serve` only."""
         self._tasks.start_soon(self._shake_hands)
-        await self._child.read(self._on_line)
+        await self._child.read(self._on_line, room=self._events.room)
         with anyio.move_on_after(_EXIT_WAIT):
             await self._child.wait()
         await self._child.kill()
@@ -282,12 +326,17 @@ class ClaudeSession:
             self._host.title_heard(NAME, self._id, frame.title, "user")
 
     def _on_init(self, frame: Init) -> None:
-        if frame.terminal_commands != self._hidden:
-            self._hidden = frame.terminal_commands
+        if frame.permission_mode:
+            self._carried.in_mode(frame.permission_mode)
+        if frame.terminal_commands != self._carried.hidden:
+            self._carried.hidden = frame.terminal_commands
             self._tell_commands()
 
+    def _on_mode(self, frame: Mode) -> None:
+        self._carried.in_mode(frame.permission_mode)
+
     def _tell_commands(self) -> None:
-        offered = commands(self._capabilities, self._hidden)
+        offered = commands(self._capabilities, self._carried.hidden)
         if offered.commands != self._offered:
             self._offered = offered.commands
             self._events.update(offered)
@@ -319,7 +368,7 @@ class ClaudeSession:
         if self._gone is not None:
             return
         self._gone = BackendGone(reason)
-        for update in self._conversation.fail_open_calls():
+        for update in self._conversation.abandon():
             self._events.update(update)
         self._control.close(reason)
         self._title.close(reason)
@@ -336,4 +385,5 @@ _HANDLERS: dict[type, Callable[[ClaudeSession, Any], None]] = {
     ControlCancel: ClaudeSession._on_withdrawal,  # pyright: ignore[reportPrivateUsage]
     TitleChanged: ClaudeSession._on_title,  # pyright: ignore[reportPrivateUsage]
     Init: ClaudeSession._on_init,  # pyright: ignore[reportPrivateUsage]
+    Mode: ClaudeSession._on_mode,  # pyright: ignore[reportPrivateUsage]
 }

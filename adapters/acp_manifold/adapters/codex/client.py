@@ -74,6 +74,8 @@ class Client:
         """
         self.lines = 0
         """How many lines have come: when it grows, the server is alive."""
+        self.paused = False
+        """Whether nothing is read for now, so that no answer can come."""
         self._send_line = send
         self._notified = notified
         self._asked = asked
@@ -148,6 +150,8 @@ class Client:
                 await asked.answered.wait()
             if asked.answered.is_set():
                 return
+            if self.paused:
+                continue
             await self._check()
             waited = anyio.current_time() - begun
             if waited >= limit and not asked.answered.is_set():

@@ -46,6 +46,10 @@ class Route(Protocol):
         """A request about the thread, to be answered through the client."""
         ...
 
+    async def room(self) -> None:
+        """Wait while whoever is told of the thread is too far behind to be told more."""
+        ...
+
     def server_gone(self, reason: BackendGone) -> None:
         """The server ended; nothing more will come."""
         ...
@@ -66,6 +70,8 @@ class AppServer:
         self.client = Client(child.send, self._notified, self._asked, self.check, limits.answer)
         self.routes: dict[str, Route] = {}
         """Thread id -> who serves it."""
+        self._fed: set[Route] = set()
+        """Who was told something since the last read."""
         self.doubted = False
         """Whether it has left something unanswered, so that it should be checked before it is relied on."""
         self._held: dict[str, object] = {}
@@ -105,11 +111,21 @@ class AppServer:
                 await self._read()
 
     async def _read(self) -> None:
-        await self.child.read(self.client.on_line)
+        await self.child.read(self.client.on_line, room=self._room)
         with anyio.move_on_after(_LAST_WORDS):
             await self.child.wait()
         how = self.child.describe_exit() if self.child.exited else "closed its output"
         self.end(BackendGone(f"Codex app-server {without_keys(how)}"))
+
+    async def _room(self) -> None:
+        fed, self._fed = self._fed, set()
+        # Meanwhile nothing is read, so that no silence of the server means anything.
+        self.client.paused = True
+        try:
+            for route in fed:
+                await route.room()
+        finally:
+            self.client.paused = False
 
     async def check(self) -> None:
         """Find out whether it is still there. One that shows no sign of life is frozen, and is killed.
@@ -120,13 +136,15 @@ class AppServer:
             BackendGone: It is not there.
         """
         self.doubted = False
+        if self.client.paused:
+            return
         lines = self.client.lines
         with anyio.move_on_after(self.limits.probe):
             try:
                 await self.client.ask("thread/loaded/list", {"limit": 1})
             except RemoteError as exc:
                 logger.debug("codex: the probe was refused: %s", exc.message)
-        if self.client.lines != lines:
+        if self.client.lines != lines or self.client.paused:
             return
         reason = BackendGone(
             "Codex app-server was frozen: it left a request unanswered and gave no sign of life for "
@@ -213,6 +231,7 @@ class AppServer:
             thread_id = obj(params, "thread").get("id")
         route = self.routes.get(thread_id) if isinstance(thread_id, str) else None
         if route is not None:
+            self._fed.add(route)
             route.notified(method, params)
         handler = _ANYWHERE.get(method)
         if handler is not None:

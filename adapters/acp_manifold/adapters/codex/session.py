@@ -15,12 +15,19 @@ import anyio
 from anyio.abc import TaskGroup
 
 from acp_manifold.bridge.backend import SessionEvents, SessionSpec
-from acp_manifold.bridge.errors import BackendGone, BridgeError, InvalidParams, LoginNeeded, RemoteError
+from acp_manifold.bridge.errors import (
+    BackendGone,
+    BridgeError,
+    InvalidParams,
+    LoginNeeded,
+    RemoteError,
+    TaskNotFound,
+)
 from acp_manifold.translators.codex.items import Updates
 from acp_manifold.translators.codex.prompts import INPUT_LIMIT, text_size, to_input
 from acp_manifold.translators.codex.turn import Stream, item_of
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
-from acp_manifold.translators.updates import Prompt, TurnEnd, Unknown
+from acp_manifold.translators.updates import BackgroundTask, Prompt, TaskOutput, TurnEnd, Unknown
 
 from .asking import Asking
 from .client import Asked, NoAnswer, RequestId
@@ -28,7 +35,7 @@ from .config import thread_params
 from .faults import NO_ROLLOUT, fault_of
 from .running import Running
 from .server import AppServer
-from .terminals import terminate
+from .terminals import listed, stop, terminate
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +101,37 @@ class CodexSession:
     def lost(self) -> bool:
         """Whether Codex no longer serves the thread; see `BackendSession.lost`."""
         return self._gone is not None or not self._server.alive
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing goes on; see `BackendSession.resting`. A thread without a turn could not be resumed."""
+        idle = self._running is None and self._active is None and not self._stuck
+        return idle and self._had_turn and not self._stream.open
+
+    def abandon(self) -> None:
+        """Tell the end of all that is open; see `BackendSession.abandon`."""
+        self._tell(self._stream.fail_open())
+
+    async def room(self) -> None:
+        """Wait while the session's clients are behind; see `SessionEvents.room`."""
+        await self._events.room()
+
+    # -- background work ------------------------------------------------------------------------
+
+    async def tasks(self) -> tuple[BackgroundTask, ...]:
+        """What goes on in the background; see `BackendSession.tasks`. The id of a task is that of its item."""
+        return await listed(self._client, self._id)
+
+    async def task_output(self, task_id: str) -> TaskOutput:
+        """What a task has printed, as far as it was told here; see `BackendSession.task_output`."""
+        if all(task.id != task_id for task in await self.tasks()):
+            raise TaskNotFound(self._id, task_id)
+        return self._stream.printed_so_far(task_id)
+
+    async def stop_task(self, task_id: str) -> None:
+        """End a task; see `BackendSession.stop_task`."""
+        if not await stop(self._client, self._id, task_id):
+            raise TaskNotFound(self._id, task_id)
 
     # -- open and close -------------------------------------------------------------------------
 

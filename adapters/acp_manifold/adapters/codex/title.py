@@ -46,6 +46,9 @@ class _TitleThread:
         """A request about the thread: there is nothing to consent to."""
         self._server.client.refuse(request_id, METHOD_NOT_FOUND, f"nobody here answers {method}")
 
+    async def room(self) -> None:
+        """Nobody is told of the thread, so nobody is behind."""
+
     def server_gone(self, reason: BackendGone) -> None:
         """The server ended."""
         self.over.set()

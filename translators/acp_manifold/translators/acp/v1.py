@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from acp_manifold.translators.acp.requests import META_KEY
 from acp_manifold.translators.narrow import JsonObject, as_object, as_str, obj
 from acp_manifold.translators.updates import (
+    BackgroundTask,
     Commands,
     Content,
     Diff,
@@ -16,6 +18,7 @@ from acp_manifold.translators.updates import (
     Question,
     ResourceLink,
     SessionInfo,
+    TaskOutput,
     Text,
     ToolCall,
     ToolCallUpdate,
@@ -231,8 +234,24 @@ def initialize_result(version: str, auth_methods: list[JsonObject]) -> JsonObjec
                 "title": {},
                 "setTitle": {},
             },
+            "_meta": {META_KEY: {"background": True}},
         },
         "authMethods": auth_methods,
+    }
+
+
+def tasks_result(tasks: tuple[BackgroundTask, ...]) -> JsonObject:
+    """The answer to `_acp-manifold/background/list`."""
+    rows = [_without_none({"taskId": task.id, "title": task.title, "toolCallId": task.tool_call_id}) for task in tasks]
+    return {"tasks": rows}
+
+
+def task_output_result(output: TaskOutput) -> JsonObject:
+    """The answer to `_acp-manifold/background/output`."""
+    return {
+        "output": output.text,
+        "totalBytes": output.total,
+        "truncated": output.total > len(output.text.encode("utf-8", "replace")),
     }
 
 

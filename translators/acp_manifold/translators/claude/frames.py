@@ -60,6 +60,35 @@ class Init(NamedTuple):
 
     terminal_commands: tuple[str, ...]
     """Slash commands that only make sense in a terminal."""
+    permission_mode: str | None
+
+
+class Mode(NamedTuple):
+    """The permission mode has changed."""
+
+    permission_mode: str
+
+
+class TaskStarted(NamedTuple):
+    """Work begins that may go on in the background; whether it does, `TasksRunning` says."""
+
+    id: str
+    call_id: str | None
+    """The tool call that began it."""
+
+
+class TaskEnded(NamedTuple):
+    """A task is over."""
+
+    id: str
+    well: bool
+    """Whether it came to its own end and succeeded, as far as the CLI tells."""
+
+
+class TasksRunning(NamedTuple):
+    """All background tasks there are now: id -> what the CLI calls it."""
+
+    tasks: dict[str, str]
 
 
 class State(NamedTuple):
@@ -116,6 +145,10 @@ Frame: TypeAlias = (
     | Init
     | State
     | TitleChanged
+    | Mode
+    | TaskStarted
+    | TaskEnded
+    | TasksRunning
     | Lifecycle
     | ControlRequest
     | ControlCancel
@@ -175,12 +208,28 @@ def _system(raw: JsonObject) -> Frame:
     subtype = text(raw, "subtype")
     if subtype == "init":
         names = [name for name in as_list(raw.get("terminal_slash_commands")) if isinstance(name, str)]
-        return Init(tuple(names))
+        return Init(tuple(names), as_str(raw.get("permissionMode")))
     if subtype == "session_state_changed":
         return State(text(raw, "state"))
     if subtype == "session_title_changed":
         return TitleChanged(text(raw, "title"))
+    if subtype == "status" and (mode := as_str(raw.get("permissionMode"))):
+        return Mode(mode)
+    if subtype == "task_started":
+        return TaskStarted(text(raw, "task_id"), as_str(raw.get("tool_use_id")))
+    if subtype in ("task_updated", "task_notification"):
+        return _task(raw)
+    if subtype == "background_tasks_changed":
+        tasks = as_objects(raw.get("tasks"))
+        return TasksRunning({text(task, "task_id"): text(task, "description") for task in tasks})
     return Notice(subtype) if subtype in _QUIET_SUBTYPES else Unknown(raw)
+
+
+def _task(raw: JsonObject) -> Frame:
+    status = as_str(raw.get("status")) or as_str(obj(raw, "patch").get("status"))
+    if status in _TASK_OVER:
+        return TaskEnded(text(raw, "task_id"), status == "completed")
+    return Notice(text(raw, "subtype"))
 
 
 def _lifecycle(raw: JsonObject) -> Frame:
@@ -223,10 +272,11 @@ _PARSERS: dict[str, Callable[[JsonObject], Frame]] = {
     "auth_status": _quiet,
 }
 
+_TASK_OVER = frozenset({"completed", "failed", "killed", "stopped"})
+
 _QUIET_SUBTYPES = frozenset(
     {
         "api_retry",
-        "background_tasks_changed",
         "compact_boundary",
         "conversation_reset",
         "files_persisted",
@@ -235,10 +285,7 @@ _QUIET_SUBTYPES = frozenset(
         "hook_started",
         "local_command",
         "status",
-        "task_notification",
         "task_progress",
-        "task_started",
-        "task_updated",
         "thinking_tokens",
     }
 )

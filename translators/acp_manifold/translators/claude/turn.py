@@ -17,9 +17,22 @@ from acp_manifold.translators.claude.records import FILLERS
 from acp_manifold.translators.narrow import JsonObject, as_int, as_objects, as_str, obj, text
 from acp_manifold.translators.updates import MessageChunk, Text, ToolCallUpdate, TurnEnd, Unknown, Update, Usage
 
+from .background import Tasks
 from .deltas import Messages, ToolUse
 from .endings import Failure, Outcome, ending
-from .frames import Assistant, Frame, Lifecycle, Result, State, StreamEvent, User, context_tokens
+from .frames import (
+    Assistant,
+    Frame,
+    Lifecycle,
+    Result,
+    State,
+    StreamEvent,
+    TaskEnded,
+    TasksRunning,
+    TaskStarted,
+    User,
+    context_tokens,
+)
 
 _NOTHING: list[Update] = []
 
@@ -28,6 +41,8 @@ class _OpenCall(NamedTuple):
     name: str
     known: bool
     """Whether its input was told."""
+    command: str | None = None
+    """What it runs, if it is a command."""
 
 
 class Conversation:
@@ -38,6 +53,10 @@ class Conversation:
         """How the prompt ended; None while it runs."""
         self.unknown: Unknown | None = None
         """The frame fed last, if no function here knows it: for the log."""
+        self.tasks = Tasks()
+        """What runs in the background."""
+        self.idle = True
+        """Whether no turn runs, neither ours nor one that the CLI began itself."""
         self._cwd = cwd
         self._messages = Messages()
         self._calls: dict[str, _OpenCall] = {}
@@ -70,14 +89,18 @@ class Conversation:
         return handler(self, frame) if handler is not None else _NOTHING
 
     def fail_open_calls(self) -> list[Update]:
-        """The updates that end every call still open, because nothing will come of them."""
+        """The updates that end every call of the turn still open, because nothing will come of them."""
         failed: list[Update] = [
             ToolCallUpdate(call_id, status="failed")
             for call_id, call in self._calls.items()
-            if call.name != tools.PLAN_TOOL
+            if call.name != tools.PLAN_TOOL and not self.tasks.holds(call_id)
         ]
         self._calls = {}
         return failed
+
+    def abandon(self) -> list[Update]:
+        """The updates that end all that is open, in the background too, because the process is gone."""
+        return self.fail_open_calls() + self.tasks.abandon()
 
     def _end(self, outcome: Outcome) -> list[Update]:
         self.outcome, self._uuid = outcome, None
@@ -118,7 +141,7 @@ class Conversation:
     def _call(self, block: JsonObject) -> list[Update]:
         call_id, name, tool_input = text(block, "id"), text(block, "name"), obj(block, "input")
         open_call = self._calls.get(call_id)
-        self._calls[call_id] = _OpenCall(name, known=True)
+        self._calls[call_id] = _OpenCall(name, known=True, command=as_str(tool_input.get("command")))
         if name == tools.PLAN_TOOL:
             return [tools.plan(tool_input)]
         if open_call is None:
@@ -136,7 +159,8 @@ class Conversation:
             call_id = text(block, "tool_use_id")
             open_call = self._calls.pop(call_id, None)
             if open_call is not None and open_call.name != tools.PLAN_TOOL:
-                updates += tools.outcome(call_id, open_call.name, block, structured, self._cwd)
+                told = tools.outcome(call_id, open_call.name, block, structured, self._cwd)
+                updates += map(_goes_on, told) if self.tasks.holds(call_id) else told
         return updates
 
     def _result(self, frame: Result) -> list[Update]:
@@ -175,7 +199,19 @@ class Conversation:
             return self._end(TurnEnd("cancelled"))
         return self._end(TurnEnd("end_turn")) if frame.state == "completed" else _NOTHING
 
+    def _task_started(self, frame: TaskStarted) -> list[Update]:
+        call = self._calls.get(frame.call_id or "")
+        self.tasks.started(frame, call.command if call is not None else None)
+        return _NOTHING
+
+    def _task_ended(self, frame: TaskEnded) -> list[Update]:
+        return self.tasks.ended(frame)
+
+    def _tasks_running(self, frame: TasksRunning) -> list[Update]:
+        return self.tasks.listed(frame)
+
     def _state(self, frame: State) -> list[Update]:
+        self.idle = frame.state == "idle"
         if self._uuid is None:
             return _NOTHING
         if frame.state != "idle":
@@ -185,6 +221,11 @@ class Conversation:
         if self._interrupted and self._stirred and not self._queued:
             return self._end(TurnEnd("cancelled"))
         return _NOTHING
+
+
+def _goes_on(update: Update) -> Update:
+    """The result of a call whose work goes on in the background: it has ended for the model, not for the person."""
+    return update._replace(status="in_progress") if isinstance(update, ToolCallUpdate) else update
 
 
 def _worth_saying(chunk: MessageChunk) -> bool:
@@ -200,4 +241,7 @@ _HANDLERS: dict[type, Callable[[Conversation, Any], list[Update]]] = {
     Result: Conversation._result,  # pyright: ignore[reportPrivateUsage]
     Lifecycle: Conversation._lifecycle,  # pyright: ignore[reportPrivateUsage]
     State: Conversation._state,  # pyright: ignore[reportPrivateUsage]
+    TaskStarted: Conversation._task_started,  # pyright: ignore[reportPrivateUsage]
+    TaskEnded: Conversation._task_ended,  # pyright: ignore[reportPrivateUsage]
+    TasksRunning: Conversation._tasks_running,  # pyright: ignore[reportPrivateUsage]
 }

@@ -7,6 +7,7 @@ decided that the line counts. Methods and fields: codex-cli 0.163.0 and 0.171.0.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -17,6 +18,7 @@ from acp_manifold.translators.updates import (
     PlanEntry,
     PlanStatus,
     Role,
+    TaskOutput,
     Text,
     ToolCallUpdate,
     ToolOutput,
@@ -33,8 +35,38 @@ _PLAN_STATUSES: dict[str, PlanStatus] = {
     "completed": "completed",
 }
 
+OUTPUT_KEPT = 64 * 1024
+"""Characters kept of what an open command has printed: the last ones."""
+
 _ASKED_ABOUT = frozenset({"fileChange", "mcpToolCall"})
 """Item types whose approval request lacks what a person would want to see, or names no item."""
+
+
+class _Printed:
+    """What an open command has printed: how much, the last piece, and the end of it all."""
+
+    __slots__ = ("bytes", "characters", "last", "tail", "_kept")
+
+    def __init__(self) -> None:
+        self.characters = 0
+        self.bytes = 0
+        self.last = ""
+        self.tail: deque[str] = deque()
+        self._kept = 0
+
+    def add(self, piece: str) -> None:
+        self.characters += len(piece)
+        self.bytes += len(piece.encode("utf-8", "replace"))
+        self.last = piece
+        self.tail.append(piece)
+        self._kept += len(piece)
+        while self._kept > OUTPUT_KEPT:
+            first = self.tail.popleft()
+            spare = self._kept - OUTPUT_KEPT
+            self._kept -= len(first)
+            if len(first) > spare:
+                self.tail.appendleft(first[spare:])
+                self._kept += len(first) - spare
 
 
 class Stream:
@@ -44,7 +76,7 @@ class Stream:
 
     def __init__(self) -> None:
         self._said: dict[str, int] = {}
-        self._output: dict[str, tuple[int, str]] = {}
+        self._output: dict[str, _Printed] = {}
         self._total = -1
         self.open: dict[str, str] = {}
         """Tool calls that have begun and not ended: item id -> item type."""
@@ -100,11 +132,18 @@ class Stream:
 
     def printed(self, item_id: str, piece: str) -> None:
         """Remember how much of a command's output was streamed, and its last piece."""
-        self._output[item_id] = (self.printed_by(item_id)[0] + len(piece), piece)
+        printed = self._output.get(item_id) or self._output.setdefault(item_id, _Printed())
+        printed.add(piece)
 
     def printed_by(self, item_id: str) -> tuple[int, str]:
         """How many characters of a command's output were streamed, and the last piece."""
-        return self._output.get(item_id, (0, ""))
+        printed = self._output.get(item_id)
+        return (printed.characters, printed.last) if printed is not None else (0, "")
+
+    def printed_so_far(self, item_id: str) -> TaskOutput:
+        """The output of an open command that was streamed, as much of its end as is kept."""
+        printed = self._output.get(item_id)
+        return TaskOutput("".join(printed.tail), printed.bytes) if printed is not None else TaskOutput("", 0)
 
     def count(self, usage: JsonObject) -> None:
         """Add what the last model request cost; the same report twice counts once."""

@@ -1,0 +1,120 @@
+"""Who has a session open: the registry in which each Claude Code process writes itself down.
+
+`<config>/sessions/<pid>.json`, there a third of a second after the start, taken away at a clean end,
+left behind by SIGKILL (Claude Code 2.1.332). So a record counts only if its process lives and is
+the one that wrote it: pids are given out again. `--resume` of a session that another process has is
+not refused by the CLI, and then both write.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_manifold.bridge.errors import InvalidRequest
+from acp_manifold.translators.narrow import JsonObject, as_int, as_object, as_str, text
+
+logger = logging.getLogger(__name__)
+
+_START_TIME = 19
+"""Place of `starttime`, field 22 of `/proc/<pid>/stat`, among the fields behind the program's name."""
+
+
+class Holder(NamedTuple):
+    """A live process that has a session open."""
+
+    pid: int
+    entrypoint: str
+    """How it was started: `cli` is a terminal, `sdk-py`, `sdk-cli` and their like are programs."""
+    cwd: str
+
+
+def holder_of(config: Path, session_id: str, ours: Collection[int]) -> Holder | None:
+    """The process, none of `ours`, that has a session open, as far as the registry tells."""
+    for record in _records(config / "sessions"):
+        pid = as_int(record.get("pid"))
+        if record.get("sessionId") == session_id and pid is not None and pid not in ours and _lives(pid, record):
+            return Holder(pid, text(record, "entrypoint", "unknown"), text(record, "cwd"))
+    return None
+
+
+def refuse_if_held(config: Path, session_id: str, ours: Collection[int]) -> None:
+    """Let nobody open, or delete, what another process writes to.
+
+    Raises:
+        InvalidRequest: The session is held.
+    """
+    holder = holder_of(config, session_id, ours)
+    if holder is None:
+        return
+    where = "a terminal" if holder.entrypoint == "cli" else f"another program ({holder.entrypoint})"
+    raise InvalidRequest(
+        f"Session {session_id} is open in another Claude Code process, pid {holder.pid}, from {where}, "
+        f"in {holder.cwd}. Close it there first",
+        {"reason": "thread_active_writer", "sessionId": session_id, "pid": holder.pid},
+    )
+
+
+def _records(folder: Path) -> Iterator[JsonObject]:
+    try:
+        paths = sorted(folder.glob("*.json"))
+    except OSError:
+        return
+    for path in paths:
+        record = _record(path)
+        if record is None:
+            # Seen once in a million reads: caught while it was written.
+            record = _record(path)
+        if record is not None:
+            yield record
+
+
+def _record(path: Path) -> JsonObject | None:
+    try:
+        return as_object(json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as exc:
+        logger.debug("%s can't be read: %s", path, exc)
+        return None
+
+
+def _lives(pid: int, record: JsonObject) -> bool:
+    """Whether the process that wrote the record is alive; of another machine or container nothing is known."""
+    if sys.platform != "linux":
+        return _exists(pid)
+    domain = as_str(record.get("pidDomain"))
+    if domain is not None and not domain.endswith(_pid_namespace()):
+        return False
+    return _start_time(pid) == text(record, "procStart")
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _pid_namespace() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def _start_time(pid: int) -> str | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] == "Z" else fields[_START_TIME]
