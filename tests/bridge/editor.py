@@ -167,10 +167,15 @@ class Editor:
 
 @asynccontextmanager
 async def editors(
-    *backends: Backend, count: int = 1, ledger: Ledger | None = None, grace: float = 10.0, initialize: bool = True
+    *backends: Backend,
+    count: int = 1,
+    ledger: Ledger | None = None,
+    grace: float = 10.0,
+    idle: float = 0.0,
+    initialize: bool = True,
 ) -> AsyncGenerator[list[Editor]]:
     """So many editors, each with a connection of its own to one hub over `backends`."""
-    hub = Hub(backends, ledger or Ledger(None), grace=grace)
+    hub = Hub(backends, ledger or Ledger(None), grace=grace, idle=idle)
     async with hub.running(), anyio.create_task_group() as tg:
         found = [connect(hub, tg) for _ in range(count)]
         for editor in found:
@@ -200,7 +205,9 @@ async def _serve(connection: Connection, receive: MemoryObjectReceiveStream[byte
 
 
 @asynccontextmanager
-async def editor_on(*backends: Backend, ledger: Ledger | None = None, grace: float = 10.0) -> AsyncGenerator[Editor]:
+async def editor_on(
+    *backends: Backend, ledger: Ledger | None = None, grace: float = 10.0, idle: float = 0.0
+) -> AsyncGenerator[Editor]:
     """One editor, initialized, on a bridge over `backends`."""
-    async with editors(*backends, ledger=ledger, grace=grace) as found:
+    async with editors(*backends, ledger=ledger, grace=grace, idle=idle) as found:
         yield found[0]

@@ -74,6 +74,7 @@ class ScriptedSession:
         self._end: TurnEnd | BridgeError = TurnEnd("end_turn")
         self._gone = anyio.Event()
         self._why = BackendGone("scripted end")
+        self._closed = anyio.Event()
         self.title_asked = anyio.Event()
         self._title: str | None = None
         self._titled = anyio.Event()
@@ -88,6 +89,14 @@ class ScriptedSession:
 
     async def interrupted(self) -> None:
         await self._interrupted.wait()
+
+    async def let_go(self) -> None:
+        """Wait until the bridge has closed it."""
+        await self._closed.wait()
+
+    def closed(self) -> None:
+        self.open = False
+        self._closed.set()
 
     def say(self, text: str, message_id: str = "m") -> None:
         self.events.update(MessageChunk("agent", Text(text), message_id))
@@ -276,7 +285,7 @@ class ScriptedBackend:
         try:
             yield session
         finally:
-            session.open = False
+            session.closed()
 
     @contextmanager
     def follow(self, session_id: str, cwd: str) -> Generator[None]:

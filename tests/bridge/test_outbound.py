@@ -247,7 +247,7 @@ async def test_a_producer_that_waits_goes_on_when_the_link_breaks() -> None:
     reader = Reader()
     reader.stall()
     async with writing(reader) as outbound:
-        reader.broken = True
+        reader.failure = BrokenPipeError()
         for _ in range(HIGH_WATER // 65_536 + 2):
             outbound.send_line(b"x" * 65_536)
         async with anyio.create_task_group() as tasks:
