@@ -126,6 +126,9 @@ class LoginNeeded(BackendFault):
 class BackendGone(BackendFault):
     """The CLI's process ended, or never came up; the message has the exit status and the last lines of its stderr."""
 
+    untaken = False
+    """Whether a prompt was sent to it, and it gave no sign of having taken it: it may be sent again, to another."""
+
 
 class PeerGone(BridgeError):
     """The other side of a JSON-RPC link is gone, so no answer will come."""

@@ -307,11 +307,14 @@ class Session:
     async def _run_turn(self, turn: Turn) -> None:
         try:
             with turn.scope:
-                live = await self._served()
-                if turn.state == "running":
-                    self._ask_for_title(turn, live)
-                    self.prompted = True
-                    turn.settle(await live.prompt(turn.prompt))
+                try:
+                    await self._prompt(turn)
+                except BackendGone as exc:
+                    if not exc.untaken:
+                        raise
+                    # It ended while it was idle, and nobody had noticed yet.
+                    logger.info("session %s: prompted again: %s", self.id, exc.message)
+                    await self._prompt(turn)
         except Exception as exc:
             error = find_bridge_error(exc)
             if error is None:
@@ -319,6 +322,13 @@ class Session:
                 error = BridgeError(f"Internal error ({type(exc).__name__}); details are on the agent's stderr")
             self._note_failure(error)
             turn.settle(error)
+
+    async def _prompt(self, turn: Turn) -> None:
+        live = await self._served()
+        if turn.state == "running":
+            self._ask_for_title(turn, live)
+            self.prompted = True
+            turn.settle(await live.prompt(turn.prompt))
 
     def _note_failure(self, error: BridgeError) -> None:
         if isinstance(error, BackendGone | SessionNotFound):

@@ -362,7 +362,11 @@ class ClaudeSession:
         if kind == "not_found" and self._resumed:
             return SessionNotFound(self._id)
         message = self._gone.message if self._gone is not None else "Claude Code is gone"
-        return LoginNeeded(f"{message} ({login_hint(os.environ)})") if kind == "login" else BackendGone(message)
+        if kind == "login":
+            return LoginNeeded(f"{message} ({login_hint(os.environ)})")
+        gone = BackendGone(message)
+        gone.untaken = self._turn is not None and self._turn.sent and not self._conversation.stirred
+        return gone
 
     def _set_gone(self, reason: str) -> None:
         if self._gone is not None:

@@ -247,7 +247,9 @@ class CodexSession:
         self._had_turn = True
         try:
             await self._start_turn(run, prompt)
-        except BridgeError:
+        except BridgeError as exc:
+            if isinstance(exc, BackendGone):
+                exc.untaken = run.id is None
             run.end()
             raise
         # Cancelled from here on, the turn stays known as running, so that the end of the session interrupts it.

@@ -61,7 +61,8 @@ class Conversation:
         self._messages = Messages()
         self._calls: dict[str, _OpenCall] = {}
         self._uuid: str | None = None
-        self._stirred = False
+        self.stirred = False
+        """Whether anything came that shows that the CLI has taken the prompt."""
         self._interrupted = False
         self._queued = False
         self._spoke = False
@@ -71,7 +72,7 @@ class Conversation:
     def begin(self, uuid: str) -> None:
         """A prompt is being sent as the user message `uuid`."""
         self._uuid, self.outcome = uuid, None
-        self._stirred = self._interrupted = self._queued = self._spoke = False
+        self.stirred = self._interrupted = self._queued = self._spoke = False
 
     def interrupt(self) -> None:
         """An interrupt is being sent: from now on `idle` ends the prompt too, for a CLI that gives no result."""
@@ -80,7 +81,7 @@ class Conversation:
     def interrupt_answered(self, still_queued: list[str]) -> None:
         """The CLI took the interrupt. Messages it names have not begun and get a result of their own."""
         self._queued = self._uuid in still_queued
-        self._stirred = self._stirred or not self._queued
+        self.stirred = self.stirred or not self._queued
 
     def feed(self, frame: Frame) -> list[Update]:
         """The updates of one frame, in order."""
@@ -109,7 +110,7 @@ class Conversation:
     def _stream(self, frame: StreamEvent) -> list[Update]:
         if frame.parent is not None:
             return _NOTHING
-        self._stirred = True
+        self.stirred = True
         piece = self._messages.stream(frame.event)
         if isinstance(piece, MessageChunk):
             self._spoke = True
@@ -123,7 +124,7 @@ class Conversation:
     def _assistant(self, frame: Assistant) -> list[Update]:
         if frame.parent is not None:
             return _NOTHING
-        self._stirred = True
+        self.stirred = True
         if frame.error is not None:
             # The result repeats this text, and is an error.
             return _NOTHING
@@ -151,7 +152,7 @@ class Conversation:
     def _user(self, frame: User) -> list[Update]:
         if frame.parent is not None:
             return _NOTHING
-        self._stirred = True
+        self.stirred = True
         results = [block for block in frame.blocks if block.get("type") == "tool_result"]
         structured = frame.tool_use_result if len(results) == 1 else None
         updates: list[Update] = []
@@ -192,7 +193,7 @@ class Conversation:
     def _lifecycle(self, frame: Lifecycle) -> list[Update]:
         if frame.uuid != self._uuid:
             return _NOTHING
-        self._stirred = True
+        self.stirred = True
         if frame.state == "started":
             self._queued = False
         if frame.state == "cancelled":
@@ -215,10 +216,10 @@ class Conversation:
         if self._uuid is None:
             return _NOTHING
         if frame.state != "idle":
-            self._stirred = True
+            self.stirred = True
             return _NOTHING
-        # The idle of the turn before may come after the next prompt was sent, hence `_stirred`.
-        if self._interrupted and self._stirred and not self._queued:
+        # The idle of the turn before may come after the next prompt was sent, hence `stirred`.
+        if self._interrupted and self.stirred and not self._queued:
             return self._end(TurnEnd("cancelled"))
         return _NOTHING
 
