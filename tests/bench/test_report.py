@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from acp_manifold.translators.narrow import obj
-from bench.report import Results, as_json, rows, table
+from bench.contestants import Cli
+from bench.delay import Delays
+from bench.idle import Idle
+from bench.report import Results, as_json, delay_rows, idle_rows, rows, table
 from bench.work import Figures
 
 
@@ -18,6 +21,8 @@ def figures(scale: float, *, titles: bool = True) -> list[Figures]:
             cpu_per_word=50e-6 * s,
             pss_one=40 * s,
             set_title=0.003 * s if titles else None,
+            stream_many=2 * s,
+            cpu_many=0.3 * s,
         )
         for s in (scale, 9 * scale, scale / 9)
     ]
@@ -29,7 +34,7 @@ RESULTS: Results = {
     ("claude", False): figures(4, titles=False),
     ("codex", False): figures(2),
 }
-NAMES = {"claude": "claude-agent-acp 1", "codex": "codex-acp 2"}
+NAMES_OF_PEERS: dict[Cli, str] = {"claude": "claude-agent-acp 1", "codex": "codex-acp 2"}
 
 
 def test_ratios_are_taken_between_medians_and_judged() -> None:
@@ -40,6 +45,8 @@ def test_ratios_are_taken_between_medians_and_judged() -> None:
     assert found["bridge memory (PSS), one session"] == (0.5, True)
     assert found["`session/set_title`, Claude Code"] == (None, None)
     assert found["`session/set_title`, Codex"] == (0.5, None)
+    assert found["8 sessions streaming 400 words each at once, Claude Code"] == (0.25, True)
+    assert found["bridge CPU for that, 8 sessions, Codex"] == (0.5, True)
 
 
 def test_a_missed_budget_is_seen() -> None:
@@ -50,6 +57,8 @@ def test_a_missed_budget_is_seen() -> None:
         "start to first token, Codex",
         "bridge CPU per streamed word, Codex",
         "bridge memory (PSS), one session",
+        "8 sessions streaming 400 words each at once, Codex",
+        "bridge CPU for that, 8 sessions, Codex",
     ]
 
 
@@ -60,10 +69,29 @@ def test_without_peers_there_are_figures_and_no_verdict() -> None:
 
 
 def test_the_table_is_markdown_with_one_line_a_figure() -> None:
-    lines = table(rows(RESULTS), {"claude": NAMES["claude"], "codex": NAMES["codex"]}).splitlines()
+    lines = table(rows(RESULTS), NAMES_OF_PEERS).splitlines()
     assert lines[0] == "| | acp-manifold | claude-agent-acp 1 | codex-acp 2 | ratio | at most |"
     assert lines[2] == "| start to `initialize` answer | 100 ms | 400 ms | 200 ms | 0.50 | 0.80 |"
     assert {line.count("|") for line in lines} == {7}
+
+
+def test_a_budget_of_the_figure_itself_is_judged_without_anybody_to_compare_with() -> None:
+    median, p99 = delay_rows(Delays(0.0011, 0.0204))
+    assert (median.held, p99.held) == (True, False)
+    memory, clis = idle_rows(Idle(50, 60.0, 1))
+    assert (memory.held, clis.held) == (True, False)
+    assert (memory.ratio, clis.ratio) == (None, None)
+
+
+def test_the_table_shows_such_a_budget_in_the_unit_of_the_figure() -> None:
+    lines = table([*delay_rows(Delays(0.0011, 0.0204)), *idle_rows(Idle(50, 30.0, 0))], NAMES_OF_PEERS).splitlines()[2:]
+    cells = [[cell.strip() for cell in line.split("|")[2:-1]] for line in lines]
+    assert cells == [
+        ["1.1 ms", "", "", "", "2.0 ms"],
+        ["20 ms", "", "", "**missed**", "20 ms"],
+        ["30 MB", "", "", "", "60 MB"],
+        ["0", "", "", "", "0"],
+    ]
 
 
 def test_the_json_holds_every_run() -> None:

@@ -102,6 +102,11 @@ def append(data: bytes) -> Step:
     return {"do": "append", "data": base64.b64encode(data).decode()}
 
 
+def flood(times: int, size: int) -> Step:
+    """So many tool calls, each with an input of `size` characters that begins with its number."""
+    return {"do": "flood", "times": times, "size": size}
+
+
 def gate(name: str) -> Step:
     """Wait until the test calls `open` with this name."""
     return {"do": "gate", "name": name}
@@ -156,7 +161,8 @@ class FakeClaude:
     def plays(self, *scripts: Sequence[Step], cwd: Path | None = None, **options: Any) -> None:
         """Give the scripts for processes in `cwd`, or for all others.
 
-        Options: `mute` (never answers `initialize`), `handshake_delay` (seconds), `deaf` (never answers
+        Options: `late` (reads and says nothing until the test calls `open` with this name), `mute` (never
+        answers `initialize`), `handshake_delay` (seconds), `deaf` (never answers
         `interrupt`), `still_queued` (names the last message in the answer to it), `title` (what
         `generate_session_title` gives), `no_transcript` (writes none), `rename_error` (refuses renames
         with this text), `rename_as` (stores this title instead of any other), `forgets` (takes so many
@@ -166,6 +172,11 @@ class FakeClaude:
         key = str(cwd.resolve()) if cwd is not None else "*"
         self._runs[key] = [{"steps": list(steps), **options} for steps in (scripts or ([],))]
         self._save()
+
+    def flooded(self) -> int:
+        """How many calls of a `flood` were written."""
+        path = self.folder / "flooded"
+        return int(path.read_text() or 0) if path.exists() else 0
 
     def open(self, name: str) -> None:
         """Let the fakes that wait at this gate go on."""
@@ -253,6 +264,8 @@ class _Fake:
             self._refuse(f"No conversation found with session ID: {self.session}")
         if not self.resumed and self.transcript.exists():
             self._refuse(f"Error: Session ID {self.session} is already in use.")
+        if "late" in self.script:
+            self._do_gate({"name": self.script["late"]})
         threading.Thread(target=self._listen, daemon=True).start()
         for step in self.script["steps"]:
             self._do(step)
@@ -402,6 +415,14 @@ class _Fake:
         message = {"id": step["message_id"], "role": "assistant", "model": "fake", "content": [block]}
         self._message("assistant", message)
         self._write({"type": "assistant", "message": message, "session_id": self.session, "parent_tool_use_id": None})
+
+    def _do_flood(self, step: Step) -> None:
+        for number in range(step["times"]):
+            tool_input = {"file_path": "x", "content": f"{number} ".ljust(step["size"], "x")}
+            block = {"type": "tool_use", "id": f"flood-{number}", "name": "Write", "input": tool_input}
+            message = {"id": f"m{number}", "role": "assistant", "model": "fake", "content": [block]}
+            self._write({"type": "assistant", "message": message, "session_id": "$S", "parent_tool_use_id": None})
+            Path(os.environ[HOME_VARIABLE], "flooded").write_text(str(number + 1))
 
     def _do_returns(self, step: Step) -> None:
         block = {

@@ -156,6 +156,7 @@ class Client:
         self._outgoing: list[bytes] = []
         self._to_send = anyio.Event()
         self._closing = False
+        self._reads = anyio.Event()
         self._heard = anyio.Event()
         self._fault: AssertionError | None = None
 
@@ -260,6 +261,14 @@ class Client:
         self._closing = True
         self._to_send.set()
 
+    def stop_reading(self) -> None:
+        """Take nothing more from the agent until `read_on`."""
+        self._reads = anyio.Event()
+
+    def read_on(self) -> None:
+        """Take what has come meanwhile, and what comes."""
+        self._reads.set()
+
     async def ended(self, limit: float = 5.0) -> None:
         """Wait until the agent has closed its output, and fail if it has ever said anything wrong."""
         with anyio.fail_after(limit):
@@ -282,8 +291,10 @@ class Client:
     async def run_reader(self, stream: AnyByteReceiveStream) -> None:
         """Hear lines until the agent closes its output."""
         begun: list[bytes] = []
+        self._reads.set()
         with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             while True:
+                await self._reads.wait()
                 first, *others = (await stream.receive()).split(b"\n")
                 begun.append(first)
                 for next_begun in others:

@@ -127,7 +127,8 @@ async def test_cancel_with_a_question_open_withdraws_it_and_the_next_prompt_work
     assert (await turn.answer())["stopReason"] == "cancelled"
     assert question.withdrawn.is_set()
     question.choose(question.option("allow_once"))
-    assert await agent.ask(session, "SAY[2]") == "end_turn"
+    assert await agent.ask(session, "TEXT<<to the next>>") == "end_turn"
+    assert agent.said(session) == "to the next"
     assert not (Path(both.cwd) / "late.txt").exists()
 
 

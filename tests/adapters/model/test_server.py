@@ -77,6 +77,20 @@ async def test_messages_go_on_where_results_came_back(http: httpx.AsyncClient) -
     assert answer["stop_reason"] == "end_turn"
 
 
+async def test_a_prompt_behind_the_result_of_an_interrupted_call_is_the_prompt(http: httpx.AsyncClient) -> None:
+    body = messages("RUN[ls] ;; TEXT<<old>>")
+    said = ["[Request interrupted by user for tool use]", "TEXT<<new>>", "<system-reminder>r</system-reminder>"]
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "x"}
+    cast(list[JsonObject], body["messages"]).extend(
+        [
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]},
+            {"role": "user", "content": [result, *({"type": "text", "text": words} for words in said)]},
+        ]
+    )
+    answer = (await http.post("/v1/messages", json={**body, "stream": False})).json()
+    assert answer["content"] == [{"type": "text", "text": "new"}]
+
+
 async def test_responses_stream_items_and_complete(http: httpx.AsyncClient) -> None:
     heard = events(await http.post("/v1/responses", json=responses("SAY[2] RUNESC[ls]")))
     done = [obj(event, "item") for event in heard if event["type"] == "response.output_item.done"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acp_manifold.translators.acp.output import SHOWN_LIMIT, ToolOutputs
-from acp_manifold.translators.updates import Diff, Text, ToolCall, ToolCallUpdate, ToolOutput, Update
+from acp_manifold.translators.updates import Text, ToolCall, ToolCallUpdate, ToolOutput, Update
 
 
 def shown_text(update: Update | None) -> str:
@@ -26,10 +26,10 @@ def test_output_is_shown_at_once_and_whole_at_the_end() -> None:
 
 
 def test_output_stands_behind_the_content_the_call_has() -> None:
-    outputs, diff = ToolOutputs(), Diff("/f", None, "x")
-    outputs.shown(ToolCall("t", "edit", content=(diff,)))
+    outputs, what_for = ToolOutputs(), Text("builds it")
+    outputs.shown(ToolCall("t", "make", kind="execute", content=(what_for,)))
     update = outputs.shown(ToolOutput("t", "done"))
-    assert isinstance(update, ToolCallUpdate) and update.content == (diff, Text("```console\ndone\n```"))
+    assert isinstance(update, ToolCallUpdate) and update.content == (what_for, Text("```console\ndone\n```"))
 
 
 def test_a_fence_in_the_output_does_not_end_the_block() -> None:

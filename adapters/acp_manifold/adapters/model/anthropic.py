@@ -7,7 +7,7 @@ import json
 from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, obj, text
 
 from .reply import Asked, Ids, Reply, event
-from .script import Call, Shell, choose
+from .script import Call, Shell, choose, has_script
 
 _NOTIFICATION = "<task-notification"
 """How Claude Code opens the user text it writes itself when a background task ends."""
@@ -54,10 +54,15 @@ def _blocks(message: JsonObject) -> list[JsonObject]:
 
 
 def _prompt(blocks: list[JsonObject]) -> str | None:
-    """The prompt in a user message, or None in one that only brings results and reminders."""
-    if any(block.get("type") == "tool_result" for block in blocks):
-        return None
-    texts = [text(block, "text") for block in blocks if block.get("type") == "text"]
+    """The prompt in a user message, or None in one that only brings results and reminders.
+
+    Claude Code 2.1.332 puts the prompt that follows an interrupted tool call behind that call's result, into one
+    message with it: only a script counts there, since what else it adds to results is its own.
+    """
+    last_result = max((at for at, block in enumerate(blocks) if block.get("type") == "tool_result"), default=-1)
+    texts = [text(block, "text") for block in blocks[last_result + 1 :] if block.get("type") == "text"]
+    if last_result >= 0:
+        return choose([typed for typed in texts if has_script(typed)])
     if texts and texts[-1].lstrip().startswith(_NOTIFICATION):
         return _NOTED
     return choose(texts)

@@ -58,7 +58,8 @@ class ToolOutputs:
         running = self._running.get(update.id)
         final = update.status in ("completed", "failed")
         if running is None:
-            if not final and update.content and isinstance(update, ToolCall):
+            # Nothing but a command prints; what else calls hold, a diff of megabytes maybe, is not kept.
+            if not final and update.content and isinstance(update, ToolCall) and update.kind == "execute":
                 self._running[update.id] = _Running(update.content)
             return update
         if update.content is not None:
