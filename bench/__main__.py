@@ -19,21 +19,26 @@ from acp_manifold.adapters.model.lab import private_environment
 from acp_manifold.bridge.backend import Backend
 from acp_manifold.bridge.backends import find_backends
 
+from . import delay, idle
 from .contestants import CLIS, HOW_TO_INSTALL, Cli, Contestant, ours, peers, same_programs
-from .report import as_json, rows, table
+from .report import Row, as_json, delay_rows, idle_rows, rows, table
 from .work import Figures, run_once
+
+MANY_RUNS = 3
+"""The runs, from the first on, in which the tests with many sessions are done too: they take long."""
 
 
 @click.command()
 @click.option("--runs", default=5, show_default=True, help="Starts of each contestant; the median counts.")
 @click.option("--words", default=5000, show_default=True, help="Words streamed for the CPU figure.")
+@click.option("--idle-sessions", default=50, show_default=True, help="Idle sessions to measure; 0 leaves that out.")
 @click.option("--json", "json_path", default="bench.json", show_default=True, help="Where the figures go.")
-def bench(runs: int, words: int, json_path: str) -> None:
+def bench(runs: int, words: int, idle_sessions: int, json_path: str) -> None:
     """Measure acp-manifold and, where installed, the official adapters on the same work."""
     everyone = [contestant for cli in CLIS for contestant in (ours(cli), *(p for p in peers() if p.cli == cli))]
     with tempfile.TemporaryDirectory(prefix="acp-manifold-bench-", ignore_cleanup_errors=True) as folder:
-        results = anyio.run(_measure, everyone, runs, words, Path(folder).resolve())
-    lines = rows(results)
+        results, more = anyio.run(_measure, everyone, runs, words, idle_sessions, Path(folder).resolve())
+    lines = [*rows(results), *more]
     names: dict[Cli, str] = {"claude": "claude-agent-acp", "codex": "codex-acp"}
     names |= {
         contestant.cli: f"{contestant.name} {contestant.version}" for contestant in everyone if not contestant.ours
@@ -51,23 +56,40 @@ def bench(runs: int, words: int, json_path: str) -> None:
 
 
 async def _measure(
-    everyone: list[Contestant], runs: int, words: int, folder: Path
+    everyone: list[Contestant], runs: int, words: int, idle_sessions: int, folder: Path
+) -> tuple[dict[tuple[Cli, bool], list[Figures]], list[Row]]:
+    """The figures of everyone, and the lines about us alone."""
+    backends = find_backends(CLIS)
+    async with _model() as url:
+        results = await _compare(everyone, runs, words, folder, url, backends)
+        alone = await _idle(idle_sessions, folder, url, backends) if idle_sessions else []
+    click.echo("delays", err=True)
+    return results, [*delay_rows(await delay.measure()), *alone]
+
+
+async def _compare(
+    everyone: list[Contestant], runs: int, words: int, folder: Path, url: str, backends: list[Backend]
 ) -> dict[tuple[Cli, bool], list[Figures]]:
     """Run everyone in turn, `runs` times, after one start each that doesn't count and fills stores and caches."""
     results: dict[tuple[Cli, bool], list[Figures]] = {(c.cli, c.ours): [] for c in everyone}
-    backends = find_backends(CLIS)
-    async with _model() as url:
-        labs = {contestant: _lab(folder / str(n), url, backends) for n, contestant in enumerate(everyone)}
-        for number in range(runs + 1):
-            for contestant in everyone:
-                lab, env = labs[contestant]
-                click.echo(f"run {number} of {runs}: {contestant.name} on {contestant.cli}", err=True)
-                count = words if number else 100
-                log = lab / "stderr.log"
-                figures = await run_once(contestant, env, lab / "project", log, words=count, many=number == 1)
-                if number:
-                    results[contestant.cli, contestant.ours].append(figures)
+    labs = {contestant: _lab(folder / str(n), url, backends) for n, contestant in enumerate(everyone)}
+    for number in range(runs + 1):
+        for contestant in everyone:
+            lab, env = labs[contestant]
+            click.echo(f"run {number} of {runs}: {contestant.name} on {contestant.cli}", err=True)
+            count = words if number else 100
+            many = 0 < number <= MANY_RUNS
+            figures = await run_once(contestant, env, lab / "project", lab / "stderr.log", words=count, many=many)
+            if number:
+                results[contestant.cli, contestant.ours].append(figures)
     return results
+
+
+async def _idle(sessions: int, folder: Path, url: str, backends: list[Backend]) -> list[Row]:
+    click.echo(f"{sessions} idle sessions", err=True)
+    lab, env = _lab(folder / "idle", url, backends)
+    program = next(found.command[-1] for b in backends if b.name == "claude" and (found := b.program()) is not None)
+    return idle_rows(await idle.measure(ours("claude"), program, env, lab / "project", lab / "stderr.log", sessions))
 
 
 def _lab(folder: Path, url: str, backends: list[Backend]) -> tuple[Path, dict[str, str]]:

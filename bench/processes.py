@@ -17,8 +17,17 @@ def cpu_seconds(pid: int) -> float:
 
 def pss_mb(pid: int) -> float:
     """Proportional set size in MB: memory that several processes share is divided among them."""
+    return _rollup_mb(pid, "Pss:")
+
+
+def rss_mb(pid: int) -> float:
+    """Resident set size in MB: memory that is shared counts whole."""
+    return _rollup_mb(pid, "Rss:")
+
+
+def _rollup_mb(pid: int, name: str) -> float:
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
+        if line.startswith(name):
             return int(line.split()[1]) / 1024
     return 0.0
 
@@ -36,6 +45,20 @@ def descendants(pid: int) -> list[int]:
         found += kids
         waiting += kids
     return found
+
+
+def naming(pids: list[int], program: str) -> int:
+    """How many of the processes have the program on their command line."""
+    found = 0
+    for pid in pids:
+        with suppress(OSError):
+            found += program.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    return found
+
+
+def descriptors(pid: int) -> int:
+    """How many file descriptors the process has open."""
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
 def total_pss_mb(pids: list[int]) -> float:

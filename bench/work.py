@@ -23,7 +23,13 @@ TITLES = 10
 """How often a title is set."""
 
 MANY = 8
-"""Sessions at once in the memory test."""
+"""Sessions at once in the tests of memory and of streaming."""
+
+STREAMED = 400
+"""Words that each of them streams at a time."""
+
+TIMES = 3
+"""How often they do so in one start; the median counts."""
 
 _LIMIT = 120.0
 """Seconds after which a start is given up."""
@@ -49,6 +55,10 @@ class Figures:
     """The same with `MANY` sessions."""
     pss_many_tree: float | None = None
     """The CLIs included."""
+    stream_many: float | None = None
+    """From the first of `MANY` prompts at once to the end of the last turn, each of `STREAMED` words."""
+    cpu_many: float | None = None
+    """What the agent's process alone needed for that."""
 
 
 @dataclass(slots=True)
@@ -85,7 +95,7 @@ async def run_once(
         cwd: Where its sessions work.
         log: Takes its stderr.
         words: How many are streamed for the CPU figure.
-        many: Whether to do the memory test with many sessions too.
+        many: Whether to do the tests with many sessions too.
 
     Raises:
         BridgeError: It answered with an error or went away.
@@ -108,7 +118,7 @@ async def run_once(
                 figures.set_title = await _titles(editor, session)
             figures.pss_one = pss_mb(editor.pid)
             if many:
-                await _many(editor, contestant, cwd, figures)
+                await _many(editor, ears, [session, *await _more(editor, contestant, cwd)], figures)
     return figures
 
 
@@ -130,13 +140,34 @@ async def _titles(editor: Editor, session: str) -> float:
     return statistics.median(taken)
 
 
-async def _many(editor: Editor, contestant: Contestant, cwd: Path, figures: Figures) -> None:
+async def _more(editor: Editor, contestant: Contestant, cwd: Path) -> list[str]:
+    """Open as many sessions as are missing, and let each have a turn."""
     sessions = [await editor.new_session(str(cwd), contestant.backend) for _ in range(MANY - 1)]
-    async with anyio.create_task_group() as turns:
-        for session in sessions:
-            turns.start_soon(editor.prompt, session, "Say a few words SAY[5]")
+    await _together(editor, sessions, 5)
+    return sessions
+
+
+async def _many(editor: Editor, ears: _Ears, sessions: list[str], figures: Figures) -> None:
     figures.pss_many = pss_mb(editor.pid)
     figures.pss_many_tree = figures.pss_many + total_pss_mb(descendants(editor.pid))
+    taken: list[float] = []
+    cpu = cpu_seconds(editor.pid)
+    for _ in range(TIMES):
+        before = {session: ears.words[session] for session in sessions}
+        _, seconds = await _timed(lambda: _together(editor, sessions, STREAMED))
+        taken.append(seconds)
+        for session in sessions:
+            heard = ears.words[session] - before[session]
+            assert heard == STREAMED, f"{STREAMED} words were streamed in a session and {heard} heard"
+    figures.cpu_many = (cpu_seconds(editor.pid) - cpu) / TIMES
+    figures.stream_many = statistics.median(taken)
+
+
+async def _together(editor: Editor, sessions: list[str], words: int) -> None:
+    """A turn of so many words in every session, all at once."""
+    async with anyio.create_task_group() as turns:
+        for session in sessions:
+            turns.start_soon(editor.prompt, session, f"Say some words SAY[{words}]")
 
 
 async def _timed(what: Callable[[], Awaitable[T]]) -> tuple[T, float]:

@@ -81,7 +81,6 @@ def test_a_short_run_loses_no_update_and_leaves_no_process_descriptor_task_or_se
     assert set(short_run.left) <= {"entries"}
 
 
-@pytest.mark.xfail(strict=True, reason="the title keeper keeps what it knows of a session that was closed")
 def test_a_short_run_leaves_no_entry_in_any_table(short_run: Report) -> None:
     assert "entries" not in short_run.left
 

@@ -469,3 +469,16 @@ async def test_a_resume_that_fails_leaves_the_client_detached(tmp_path: Path) ->
         with pytest.raises(Refused) as caught:
             await two.answer(two.prompt(session, "x"))
         assert caught.value.code == -32002
+
+
+@pytest.mark.case("C05")
+@pytest.mark.parametrize("method", ["session/close", "session/delete"])
+async def test_the_end_of_a_session_cancels_what_runs_and_what_waits(tmp_path: Path, method: str) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha) as editor:
+        session, cli, running = await started(editor, alpha, tmp_path)
+        waiting = editor.prompt(session, "next")
+        assert await editor.request(method, sessionId=session) == {}
+        assert await editor.answer(running) == CANCELLED
+        assert await editor.answer(waiting) == CANCELLED
+        assert len(cli.prompts) == 1

@@ -118,6 +118,7 @@ class Hub:
         heard = self._keeper.heard(key, title, origin)
         session = self._by_key.get(key)
         if session is None:
+            self._keeper.let_go(key)
             return
         if heard == "news":
             session.tell_title(self._keeper.current(key).text)
@@ -138,6 +139,12 @@ class Hub:
             await self._keeper.put_back(key, shown, session.rename)
         except BridgeError as exc:
             logger.warning("session %s: the title could not be put back: %s", session.id, exc.message)
+        finally:
+            self._let_title_go(key)
+
+    def _let_title_go(self, key: Key) -> None:
+        if key not in self._by_key:
+            self._keeper.let_go(key)
 
     # -- opening --------------------------------------------------------------------------------
 
@@ -295,6 +302,7 @@ class Hub:
             del self._sessions[session.id]
         if session.key is not None and self._by_key.get(session.key) is session:
             del self._by_key[session.key]
+            self._keeper.let_go(session.key)
 
     @property
     def open_sessions(self) -> list[Session]:
@@ -381,7 +389,10 @@ class Hub:
         if key is None:
             raise SessionNotFound(session_id)
         ours = session.id if session is not None else session_id
-        stored = await self._keeper.set(key, title, lambda text: self._write_title(ours, text))
+        try:
+            stored = await self._keeper.set(key, title, lambda text: self._write_title(ours, text))
+        finally:
+            self._let_title_go(key)
         session = self._sessions.get(ours)
         if session is not None:
             session.tell_title(stored)

@@ -161,7 +161,10 @@ class Session:
     def cancel_for(self, client: Client) -> None:
         """End what a client has asked for here: its prompts, and the questions put to it."""
         for turn in [t for t in self.turns.all() if t.client is client]:
-            self.cancel_turn(turn)
+            if turn.state == "waiting":
+                self.turns.withdraw(turn, CANCELLED)
+            else:
+                self.cancel_turn(turn)
         self.questions.withdraw(client)
 
     def switch(self, backend: Backend) -> Awaitable[None]:

@@ -157,6 +157,12 @@ class TitleKeeper:
             self._kept[new] = kept
             self._ledger.put_title(new, kept.record)
 
+    def let_go(self, key: Key) -> None:
+        """Nobody has the session open: the ledger knows what there is to know, but for a write that is under way."""
+        kept = self._kept.get(key)
+        if kept is not None and not kept.writing.locked():
+            del self._kept[key]
+
     def forget(self, key: Key) -> None:
         """The session is gone for good."""
         self._kept.pop(key, None)

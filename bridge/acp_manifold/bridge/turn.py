@@ -91,12 +91,17 @@ class TurnQueue:
         self.running.state = "running"
         return self.running
 
-    def withdraw(self, turn: Turn) -> bool:
-        """Take one waiting turn out, ending it as cancelled by its client; False if it does not wait."""
+    def withdraw(self, turn: Turn, outcome: TurnEnd | None = None) -> bool:
+        """Take one waiting turn out; False if it does not wait.
+
+        Args:
+            turn: Which.
+            outcome: How it ends; without one as a request that its client took back.
+        """
         if turn not in self._waiting:
             return False
         self._waiting.remove(turn)
-        turn.settle(RequestCancelled())
+        turn.settle(outcome or RequestCancelled())
         return True
 
     def drain(self) -> list[Turn]:

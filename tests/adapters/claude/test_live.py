@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -124,3 +125,19 @@ async def test_a_refused_login_asks_for_one(backend: ClaudeBackend, work: Path) 
             with pytest.raises(LoginNeeded, match="claude auth login"):
                 await session.prompt(saying("FAIL[401]"))
             assert (await session.prompt(saying("SAY[1]"))).stop_reason == "end_turn"
+
+
+@pytest.mark.case("K01")
+async def test_a_prompt_that_was_read_is_in_the_transcript_under_the_id_it_was_sent_with(
+    backend: ClaudeBackend, model: Model, work: Path, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What tells a prompt that a dying CLI has taken from one that may be sent again."""
+    sent = uuid.uuid4()
+    with anyio.fail_after(LIMIT):
+        async with opened(backend, work, listener) as session, anyio.create_task_group() as tasks:
+            monkeypatch.setattr(uuid, "uuid4", lambda: sent)
+            tasks.start_soon(session.prompt, saying("GATE[held] SAY[1]"))
+            await model.gate("held").reached()
+            (path,) = work.parent.rglob(f"{session.id}.jsonl")
+            assert str(sent) in path.read_text()
+            model.gate("held").set()

@@ -87,6 +87,44 @@ async def test_a_frozen_app_server_is_killed_and_all_its_sessions_are_told(fake:
     assert len(fake.starts()) == 2
 
 
+class Behind(ScriptedEvents):
+    """Whoever is told of the session is behind once something was said, until `catch_up`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.catch_up = anyio.Event()
+
+    async def room(self) -> None:
+        if self.said:
+            await self.catch_up.wait()
+
+
+async def test_a_server_that_is_not_read_is_not_taken_for_frozen(fake: FakeCodex, work: Path) -> None:
+    """Nothing is read while the client is too far behind, so no silence means anything (issue 3)."""
+    fake.plays([fx.delta("a"), fx.gate("go"), fx.delta("b"), fx.done()])
+    events, ends = Behind(), list[TurnEnd]()
+    with anyio.fail_after(8):
+        async with hurried() as backend, backend.session(SessionSpec(str(work)), events) as session:
+            async with anyio.create_task_group() as tasks:
+
+                async def prompt() -> None:
+                    ends.append(await session.prompt(HELLO))
+
+                async def find() -> None:
+                    assert await backend.find(OLD) is None
+
+                tasks.start_soon(prompt)
+                await events.until(lambda: events.said)
+                tasks.start_soon(find)
+                fake.open("go")
+                with anyio.move_on_after(3 * (LIMITS.answer + LIMITS.probe)):
+                    await session.gone()
+                assert not session.lost
+                events.catch_up.set()
+            assert ends == [TurnEnd("end_turn")]
+    assert len(fake.starts()) == 1
+
+
 async def test_what_only_asks_is_asked_again_of_the_next_app_server(fake: FakeCodex) -> None:
     fake.stores({"id": OLD, "cwd": "/w", "preview": "hi"})
     with anyio.fail_after(8):

@@ -8,6 +8,7 @@ looked for only when a row is to be shown.
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -140,3 +141,15 @@ def _add(facts: Facts, lines: list[bytes], path: Path) -> None:
             facts.add(record)
     if bad:
         logger.info("%s: %d lines could not be read", path, bad)
+
+
+def is_near_end(path: Path, words: str) -> bool:
+    """Whether the last `SEARCH_LIMIT` bytes of a file hold some words.
+
+    Raises:
+        OSError: It can't be read.
+    """
+    with open_to_read(path) as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(max(0, file.tell() - SEARCH_LIMIT))
+        return words.encode() in file.read(SEARCH_LIMIT)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import anyio
+from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.carried import Carried
@@ -109,6 +110,7 @@ class ClaudeSession:
         self._tasks = tasks
         self._events = events
         self._host = host
+        self._store = store
         self._resumed = resumed
         self._conversation = Conversation(spec.cwd)
         self._control = Control(self._send)
@@ -188,7 +190,7 @@ class ClaudeSession:
             turn.sent = True
             self._send(user_message(prompt, turn.uuid))
             await turn.ended.wait()
-            return self._settled()
+            return await self._settled(turn)
         finally:
             self._turn = None
 
@@ -344,10 +346,14 @@ class ClaudeSession:
     def _send(self, message: JsonObject) -> None:
         self._child.send(json.dumps(message, separators=(",", ":")).encode())
 
-    def _settled(self) -> TurnEnd:
+    async def _settled(self, turn: _Turn) -> TurnEnd:
         outcome = self._conversation.outcome
         if outcome is None:
-            raise self._end()
+            end = self._end()
+            if isinstance(end, BackendGone) and not self._conversation.stirred:
+                # A prompt that was read is in the transcript at once, but for one that a hook holds up.
+                end.untaken = not await to_thread.run_sync(self._store.ends_with, self._id, turn.uuid)
+            raise end
         if not isinstance(outcome, Failure):
             return outcome
         if outcome.kind == "login":
@@ -362,11 +368,7 @@ class ClaudeSession:
         if kind == "not_found" and self._resumed:
             return SessionNotFound(self._id)
         message = self._gone.message if self._gone is not None else "Claude Code is gone"
-        if kind == "login":
-            return LoginNeeded(f"{message} ({login_hint(os.environ)})")
-        gone = BackendGone(message)
-        gone.untaken = self._turn is not None and self._turn.sent and not self._conversation.stirred
-        return gone
+        return LoginNeeded(f"{message} ({login_hint(os.environ)})") if kind == "login" else BackendGone(message)
 
     def _set_gone(self, reason: str) -> None:
         if self._gone is not None:

@@ -96,6 +96,15 @@ class Store:
             logger.info("%s can't be read: %s", path, exc.strerror)
             return None
 
+    def ends_with(self, session_id: str, uuid: str) -> bool:
+        """Whether a record of that `uuid` is at the end of the session's transcript; True if that can't be told."""
+        path = self.locate(session_id)
+        try:
+            return path is not None and scan.is_near_end(path, uuid)
+        except OSError as exc:
+            logger.info("%s can't be read: %s", path, exc.strerror)
+            return True
+
     def delete(self, session_id: str) -> None:
         """Remove every transcript of a session, and the folder beside each that belongs to it alone."""
         for file in self._copies(session_id):
