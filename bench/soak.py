@@ -255,8 +255,13 @@ def _progress(line: str) -> None:
 @click.option("--sessions", default=200, show_default=True, help="Sessions open at once.")
 def main(minutes: float, updates: int, sessions: int) -> None:
     """Open, use and close sessions for a long time, and see what is left."""
-    logging.getLogger("acp_manifold").setLevel(logging.ERROR)
-    report = anyio.run(run, minutes, updates, sessions, _progress)
+    logger = logging.getLogger("acp_manifold")
+    before = logger.level
+    logger.setLevel(logging.ERROR)  # Crashes are part of the play.
+    try:
+        report = anyio.run(run, minutes, updates, sessions, _progress)
+    finally:
+        logger.setLevel(before)
     click.echo(told(report))
     broken = report.broken()
     if broken:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import uuid
+import os
+import signal
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from acp_manifold.adapters.claude import ClaudeBackend
 from acp_manifold.adapters.model import Model, run_model
 from acp_manifold.adapters.model.lab import private_environment
 from acp_manifold.bridge.backend import BackendSession, SessionSpec
-from acp_manifold.bridge.errors import LoginNeeded
+from acp_manifold.bridge.errors import BackendGone, LoginNeeded
 from acp_manifold.translators.updates import Diff, ToolCallUpdate, TurnEnd
 from tests.adapters.claude.scripted import Listener, hub, opened, saying
+from tests.live.leftovers import bearing
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
@@ -128,16 +130,22 @@ async def test_a_refused_login_asks_for_one(backend: ClaudeBackend, work: Path) 
 
 
 @pytest.mark.case("K01")
-async def test_a_prompt_that_was_read_is_in_the_transcript_under_the_id_it_was_sent_with(
-    backend: ClaudeBackend, model: Model, work: Path, listener: Listener, monkeypatch: pytest.MonkeyPatch
+async def test_a_prompt_that_the_cli_has_taken_is_not_to_be_sent_again(
+    backend: ClaudeBackend, model: Model, work: Path, listener: Listener
 ) -> None:
-    """What tells a prompt that a dying CLI has taken from one that may be sent again."""
-    sent = uuid.uuid4()
+    """It tells that it has taken a prompt before it asks the model, and before the transcript is written."""
+    ends: list[BackendGone] = []
     with anyio.fail_after(LIMIT):
         async with opened(backend, work, listener) as session, anyio.create_task_group() as tasks:
-            monkeypatch.setattr(uuid, "uuid4", lambda: sent)
-            tasks.start_soon(session.prompt, saying("GATE[held] SAY[1]"))
+
+            async def prompt() -> None:
+                with pytest.raises(BackendGone) as gone:
+                    await session.prompt(saying("GATE[held] SAY[1]"))
+                ends.append(gone.value)
+
+            tasks.start_soon(prompt)
             await model.gate("held").reached()
-            (path,) = work.parent.rglob(f"{session.id}.jsonl")
-            assert str(sent) in path.read_text()
-            model.gate("held").set()
+            (pid,) = [pid for pid, command in bearing(str(work.parent)).items() if "--output-format" in command]
+            os.kill(pid, signal.SIGKILL)
+            await session.gone()
+    assert [end.untaken for end in ends] == [False]
