@@ -351,7 +351,7 @@ class ClaudeSession:
         if outcome is None:
             end = self._end()
             if isinstance(end, BackendGone) and not self._conversation.stirred:
-                # Claude Code 2.1.332 tells at once that it has taken a prompt; one that does not may have written it down.
+                # Claude Code 2.1.332 tells at once that it has taken a prompt; one that does not may have stored it.
                 end.untaken = not await to_thread.run_sync(self._store.ends_with, self._id, turn.uuid)
             raise end
         if not isinstance(outcome, Failure):
