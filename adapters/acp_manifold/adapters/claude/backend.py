@@ -52,7 +52,6 @@ class ClaudeBackend:
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ: Mapping[str, str] = os.environ if environ is None else environ
-        self._host: Host | None = None
         self._life: Life | None = None
         self._stores: dict[Path, Store] = {}
 
@@ -70,14 +69,14 @@ class ClaudeBackend:
 
     @asynccontextmanager
     async def running(self, host: Host) -> AsyncGenerator[None, None]:
-        """Sessions share nothing but the host; see `Backend.running`."""
-        from acp_manifold.adapters.claude.life import Life
+        """Sessions share next to nothing; see `Backend.running`."""
+        from acp_manifold.adapters.claude.life import living
 
-        self._host, self._life = host, Life()
-        try:
-            yield
-        finally:
-            self._host = self._life = None
+        async with living(host, config_dir(self._environ)) as self._life:
+            try:
+                yield
+            finally:
+                self._life = None
 
     async def warm_up(self) -> None:
         """Nothing: a process serves one session, and what it takes to start one is imported for the first.
@@ -113,6 +112,8 @@ class ClaudeBackend:
             if await self._store.find(resume) is None:
                 raise SessionNotFound(resume)
             await self._refuse_if_held(resume)
+            # From here on the process that brings a title back would be ours, and is told of each.
+            self._running_life.guards.end(resume)
         session_id = resume or await self._free_id(spec.id)
         env = child_environment(self._environ)
         async with serve(
@@ -120,7 +121,7 @@ class ClaudeBackend:
             env,
             spec,
             events,
-            self._running_host,
+            self._running_life.host,
             self._store,
             session_id,
             self._running_life,
@@ -152,10 +153,14 @@ class ClaudeBackend:
     def _follow(self, session_id: str, cwd: str) -> Generator[None, None, None]:
         from acp_manifold.adapters.claude.tail import TitleTail
 
-        host = self._running_host
+        life = self._running_life
+        host = life.host
 
         def heard(title: Title) -> None:
             host.title_heard(self.name, session_id, title.text, title.origin)
+            live = life.live.get(session_id)
+            if live is not None and title.origin == "user":
+                live.title_appended(title.text)
 
         path = self._store.expected_path(session_id, cwd)
         stop = host.watch(path, TitleTail(path, heard).changed)
@@ -191,16 +196,24 @@ class ClaudeBackend:
         from acp_manifold.adapters.claude.at_rest import write_title
 
         path = await self._path(session_id)
+        guards = self._life.guards if self._life is not None else None
         try:
-            return await to_thread.run_sync(write_title, path, session_id, title)
+            stored = await to_thread.run_sync(
+                guards.write if guards is not None else write_title, path, session_id, title
+            )
         except FileNotFoundError as exc:
             raise SessionNotFound(session_id) from exc
+        if guards is not None:
+            guards.begin(session_id)
+        return stored
 
     async def delete(self, session_id: str) -> None:
         """Remove a session for good; see `Backend.delete`."""
         from anyio import to_thread
 
         await self._refuse_if_held(session_id)
+        if self._life is not None:
+            self._life.guards.end(session_id)
         await to_thread.run_sync(self._store.delete, session_id)
 
     def lab(self, folder: Path, model_url: str) -> dict[str, str]:
@@ -229,9 +242,3 @@ class ClaudeBackend:
         if self._life is None:
             raise RuntimeError("the Claude Code backend is not running: enter `running` first")
         return self._life
-
-    @property
-    def _running_host(self) -> Host:
-        if self._host is None:
-            raise RuntimeError("the Claude Code backend is not running: enter `running` first")
-        return self._host

@@ -2,26 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
 
 from acp_manifold.adapters.claude.carried import Carried
+from acp_manifold.adapters.claude.guards import Guards
+from acp_manifold.bridge.backend import Host
+from acp_manifold.bridge.ledger import state_directory
+
+if TYPE_CHECKING:
+    from acp_manifold.adapters.claude.session import ClaudeSession
 
 
 class Life:
     """One for each `ClaudeBackend.running`."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: Host) -> None:
+        self.host = host
         self.carried: dict[str, Carried] = {}
         """By session id, for as long as the session is followed."""
         self.pids: set[int] = set()
         """Our own processes: to others, they are what holds a session."""
+        self.live: dict[str, ClaudeSession] = {}
+        """Who serves which session now."""
+        self.guards: Guards
 
-    @asynccontextmanager
-    async def owning(self, pid: int) -> AsyncGenerator[None]:
-        """A process is ours for as long as the context is open."""
+    @contextmanager
+    def serving(self, pid: int, session: ClaudeSession) -> Generator[None]:
+        """A process of ours serves a session for as long as the context is open."""
         self.pids.add(pid)
+        self.live[session.id] = session
         try:
             yield
         finally:
             self.pids.discard(pid)
+            for session_id in [known for known, live in self.live.items() if live is session]:
+                del self.live[session_id]
+
+
+@asynccontextmanager
+async def living(host: Host, config: Path) -> AsyncGenerator[Life]:
+    """The life of the backend in one hub; everything of it ends with the context."""
+    failure: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        life = Life(host)
+        life.guards = Guards(state_directory() / "claude-titles", config, host, tasks, life.pids)
+        life.guards.take_up()
+        try:
+            yield life
+        except Exception as exc:
+            # Carried past the task group, which would wrap it: the caller is to see it as it was raised.
+            failure = exc
+        finally:
+            tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure

@@ -35,6 +35,10 @@ READ_BACK_LIMIT: Final = 2.0
 """Seconds for the record to appear in a transcript that is there; it is there before the answer is (2.1.332)."""
 
 
+ECHO_LIMIT: Final = 5.0
+"""Seconds within which the record of a title that we had the CLI set is seen in the transcript; 0.2 are usual."""
+
+
 class LiveTitle:
     """One for each process."""
 
@@ -63,6 +67,10 @@ class LiveTitle:
         self._kept = stored_form(spec.title) if spec.title is not None else None
         self._confirming = anyio.CancelScope()
         """Around the look for a title that was set while there was no transcript; another title ends it."""
+        self._known: str | None = None
+        """The title in the CLI's memory, as far as it was told us or by us."""
+        self._sent: dict[str, float] = {}
+        """Titles that we had the CLI set, and until when its transcript may tell us of them."""
         self._gone: str | None = None
         self._waiting: set[Callable[[], None]] = set()
 
@@ -96,6 +104,30 @@ class LiveTitle:
             return title
         return await self._read_back(before or 0, title)
 
+    def told(self, title: str) -> None:
+        """The process tells the title it has."""
+        self._known = title
+
+    def appended(self, title: str) -> None:
+        """A title was appended to the transcript; one that is not the process's own is put into its memory.
+
+        Else it would write its own over it, once it has written 64 KB (Claude Code 2.1.332).
+        """
+        if not self._stored or self._kept is not None or self._gone is not None or title == self._known:
+            return
+        if self._sent.get(title, 0.0) < anyio.current_time():
+            self._tasks.start_soon(self._adopt, title)
+
+    async def _adopt(self, title: str) -> None:
+        logger.info("%s: renamed by another program", self._name)
+        try:
+            await self._ready()
+            await self._control.request(self._request(title), RENAME_LIMIT)
+        except BackendGone:
+            pass  # Then it can't write another one either.
+        except BackendFault as exc:
+            logger.warning("%s: a rename by another program may not last: %s", self._name, exc.message)
+
     def close(self, reason: str) -> None:
         """The process is gone: nothing more will be stored."""
         self._gone = reason
@@ -103,6 +135,10 @@ class LiveTitle:
             wake()
 
     def _request(self, title: str) -> JsonObject:
+        now = anyio.current_time()
+        self._known = title
+        self._sent = {sent: until for sent, until in self._sent.items() if until > now}
+        self._sent[title] = now + ECHO_LIMIT
         # `host`: under `remote`, the default, it would count as renamed from another machine.
         return {"subtype": "rename_session", "title": title, "source": "host", "session_id": self._id}
 

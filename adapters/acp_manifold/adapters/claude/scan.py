@@ -77,6 +77,18 @@ def _first_typed(file: BinaryIO) -> str | None:
     return head.first_typed
 
 
+def titles_after(path: Path, offset: int) -> list[Title]:
+    """Every title record behind the first `offset` bytes, in order, as far as `SEARCH_LIMIT` from the end goes.
+
+    Raises:
+        OSError: It can't be read.
+    """
+    with open_to_read(path) as file:
+        size = file.seek(0, 2)
+        lines = _lines(file, max(offset, size - SEARCH_LIMIT), size)
+    return [title for line in lines for title in _title_records(line)]
+
+
 def custom_title_after(path: Path, offset: int) -> str | None:
     """The last custom title written behind the first `offset` bytes; None without one.
 

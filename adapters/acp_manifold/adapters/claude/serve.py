@@ -50,12 +50,13 @@ async def serve(
     with mcp_config_file(spec.mcp_servers) as mcp_config:
         words = arguments(session_id, resume=resumed, spec=spec, mcp_config=mcp_config, mode=carried.mode)
         name = f"{NAME} {session_id[:8]}"
-        async with spawn((*command, *words), cwd=spec.cwd, env=env, name=name) as child, life.owning(child.pid):
+        async with spawn((*command, *words), cwd=spec.cwd, env=env, name=name) as child:
             async with anyio.create_task_group() as tasks:
                 session = ClaudeSession(session_id, child, tasks, spec, events, host, store, resumed, carried)
                 tasks.start_soon(session.run)
                 try:
-                    yield session
+                    with life.serving(child.pid, session):
+                        yield session
                 except Exception as exc:
                     # Carried past the task group, which would wrap it: the caller is to see it as it was raised.
                     failure = exc

@@ -216,6 +216,10 @@ class ClaudeSession:
         """Store a title; see `BackendSession.rename`."""
         return await self._title.rename(title)
 
+    def title_appended(self, title: str) -> None:
+        """A title was appended to the transcript, by the process or by another program."""
+        self._title.appended(title)
+
     async def generate_title(self, prompt_text: str) -> str | None:
         """Have a model name the session; it is in the transcript then, as `ai-title`, and beats no custom title."""
         await self._ready_for_title()
@@ -325,6 +329,7 @@ class ClaudeSession:
 
     def _on_title(self, frame: TitleChanged) -> None:
         if frame.title:
+            self._title.told(frame.title)
             self._host.title_heard(NAME, self._id, frame.title, "user")
 
     def _on_init(self, frame: Init) -> None:

@@ -1,0 +1,247 @@
+"""Titles put into a transcript that another process has open: put there again when an older one comes back.
+
+A Claude Code process keeps its session's title in memory and appends it again once it has written 64 KB,
+over a title that somebody else put into the file meanwhile; it notices such a title only when it
+looks at the file before that (measured, Claude Code 2.1.332). A re-append can be told from a person who
+renames back: only the latter renews `at` in the file `custom-title.json` beside the transcript.
+
+A guard lasts until its process has ended, in a file of ours across restarts of the agent.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import anyio
+from anyio import to_thread
+from anyio.abc import TaskGroup
+
+from acp_manifold.adapters.claude.at_rest import write_title
+from acp_manifold.adapters.claude.registry import holder_of
+from acp_manifold.adapters.claude.scan import titles_after
+from acp_manifold.bridge.backend import Host
+from acp_manifold.bridge.descriptors import readable
+from acp_manifold.bridge.errors import InvalidRequest
+from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_object, as_str, text
+
+logger = logging.getLogger(__name__)
+
+SETTLE: Final = 2.0
+"""Seconds that a title is guarded with nobody seen to have the session.
+
+A Claude Code 2.1.332 that starts on it reads the transcript before it is in the registry, after 0.4 s.
+"""
+
+_LOOK_AGAIN: Final = 5.0
+"""Seconds between two looks where the end of a process can't be awaited (macOS)."""
+
+
+class Guard(NamedTuple):
+    """A title of ours that is to stay."""
+
+    session_id: str
+    path: Path
+    title: str
+    earlier: tuple[str, ...]
+    """Titles that were in the transcript before: what a process may still have in memory."""
+    offset: int
+    """Size of the transcript before ours was written."""
+    at: float
+    """When it was written, in seconds since 1970."""
+
+
+class Guards:
+    """All guards of the agent."""
+
+    def __init__(self, folder: Path, config: Path, host: Host, tasks: TaskGroup, ours: set[int]) -> None:
+        """
+        Args:
+            folder: Where to keep them across restarts.
+            config: Claude Code's own folder, with the registry.
+            host: Watches files.
+            tasks: What they live in.
+            ours: Our own processes, which never have a guarded session.
+        """
+        self._folder = folder
+        self._config = config
+        self._host = host
+        self._tasks = tasks
+        self._ours = ours
+        self._scopes: dict[str, anyio.CancelScope] = {}
+
+    def take_up(self) -> None:
+        """Go on with what an earlier life of the agent, or another agent, guarded."""
+        try:
+            names = sorted(os.listdir(self._folder))
+        except FileNotFoundError:
+            return
+        for name in names:
+            guard = _read(self._folder / name)
+            if guard is not None:
+                self._start(guard)
+
+    def write(self, path: Path, session_id: str, title: str) -> str:
+        """Put a title into a transcript and give back what is stored; for a thread of its own.
+
+        Raises:
+            FileNotFoundError: The transcript has gone.
+            InvalidRequest: It can't be stored.
+        """
+        offset = path.stat().st_size
+        before = _read(self._file(session_id))
+        earlier = {found.text for found in titles_after(path, 0)} | set(before.earlier if before is not None else ())
+        stored = write_title(path, session_id, title)
+        guard = Guard(session_id, path, stored, tuple(sorted(earlier - {stored})), offset, time.time())
+        _save(self._file(session_id), guard)
+        return stored
+
+    def begin(self, session_id: str) -> None:
+        """Guard the title just written."""
+        guard = _read(self._file(session_id))
+        if guard is not None:
+            self._start(guard)
+
+    def end(self, session_id: str) -> None:
+        """The session is ours now, or gone: nobody else brings a title back."""
+        scope = self._scopes.pop(session_id, None)
+        if scope is not None:
+            scope.cancel()
+        self._file(session_id).unlink(missing_ok=True)
+
+    def _file(self, session_id: str) -> Path:
+        return self._folder / f"{session_id}.json"
+
+    def _start(self, guard: Guard) -> None:
+        scope = self._scopes.pop(guard.session_id, None)
+        if scope is not None:
+            scope.cancel()
+        self._scopes[guard.session_id] = anyio.CancelScope()
+        self._tasks.start_soon(self._run, guard, self._scopes[guard.session_id])
+
+    async def _run(self, guard: Guard, scope: anyio.CancelScope) -> None:
+        with scope:
+            try:
+                await self._watch_over(guard)
+            except (OSError, InvalidRequest) as exc:
+                logger.warning("claude: the title of session %s can't be guarded: %s", guard.session_id, exc)
+            # Cancelled, by the end of the agent or by a later title, the file stays.
+            if self._scopes.get(guard.session_id) is scope:
+                self.end(guard.session_id)
+
+    async def _watch_over(self, guard: Guard) -> None:
+        changed = anyio.Event()
+
+        def wake() -> None:
+            changed.set()
+
+        stop = self._host.watch(guard.path, wake)
+        settled = anyio.current_time() + SETTLE
+        try:
+            while True:
+                changed = anyio.Event()
+                # Looked for before the file is: what it wrote before its end is seen then.
+                holder = await to_thread.run_sync(holder_of, self._config, guard.session_id, frozenset(self._ours))
+                if not await to_thread.run_sync(keep, guard):
+                    return
+                left = settled - anyio.current_time()
+                if holder is None and left <= 0:
+                    return
+                pid = holder.pid if holder is not None else None
+                await _first(changed.wait, pid, left if pid is None else None)
+        finally:
+            stop()
+
+
+async def _first(changed: Callable[[], Awaitable[object]], pid: int | None, limit: float | None) -> None:
+    """Wait for a change, for the end of a process, or for so many seconds, whatever comes first."""
+    async with anyio.create_task_group() as race:
+
+        async def over(wait: Callable[[], Awaitable[object]]) -> None:
+            await wait()
+            race.cancel_scope.cancel()
+
+        if limit is not None:
+            race.cancel_scope.deadline = anyio.current_time() + limit
+        race.start_soon(over, changed)
+        if pid is not None:
+            race.start_soon(over, lambda: _end_of(pid))
+
+
+async def _end_of(pid: int) -> None:
+    if sys.platform != "linux":
+        await anyio.sleep(_LOOK_AGAIN)
+        return
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        await readable(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def keep(guard: Guard) -> bool:
+    """Write a title again if an older or a generated one took its place; False if a person has renamed the session.
+
+    Raises:
+        OSError: The transcript can't be read, or has gone.
+        InvalidRequest: It can't be written.
+    """
+    found = titles_after(guard.path, guard.offset)
+    last = found[-1] if found else None
+    if last is not None and last.origin == "user" and last.text == guard.title:
+        return True
+    by_a_person = last is not None and last.origin == "user" and last.text not in guard.earlier
+    if by_a_person or _renamed_at(guard.path) > guard.at:
+        return False
+    logger.info("claude: an older title came back to session %s: ours is written again", guard.session_id)
+    write_title(guard.path, guard.session_id, guard.title)
+    return True
+
+
+def _renamed_at(path: Path) -> float:
+    """When the CLI was last told a title, in seconds since 1970; 0 if never."""
+    try:
+        told = as_object(json.loads((path.with_suffix("") / "custom-title.json").read_bytes()))
+        return datetime.fromisoformat(text(told, "at")).timestamp()
+    except (OSError, ValueError, RecursionError):
+        return 0.0
+
+
+def _save(path: Path, guard: Guard) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    kept: JsonObject = {**guard._asdict(), "path": str(guard.path), "earlier": list(guard.earlier)}
+    new = path.with_suffix(f".{os.getpid()}")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(kept, file)
+    new.replace(path)
+
+
+def _read(path: Path) -> Guard | None:
+    try:
+        kept = as_object(json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as exc:
+        logger.info("%s can't be read: %s", path, exc)
+        return None
+    session_id, where, title, at = (
+        as_str(kept.get("session_id")),
+        as_str(kept.get("path")),
+        as_str(kept.get("title")),
+        kept.get("at"),
+    )
+    if session_id is None or where is None or title is None or not isinstance(at, int | float):
+        return None
+    earlier = tuple(found for found in as_list(kept.get("earlier")) if isinstance(found, str))
+    return Guard(session_id, Path(where), title, earlier, as_int(kept.get("offset")) or 0, float(at))

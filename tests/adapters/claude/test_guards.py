@@ -1,0 +1,228 @@
+"""Titles put into a transcript that another process has open (issue 4): ours stays, until a person renames."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+import pytest
+
+from acp_manifold.adapters.claude import ClaudeBackend, guards
+from acp_manifold.adapters.claude.guards import Guard, keep
+from acp_manifold.bridge.ledger import state_directory
+from tests.adapters.claude.scripted import hub
+from tests.adapters.claude.test_registry import record
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(sys.platform != "linux", reason="the end of a process is awaited by pidfd"),
+]
+
+SESSION = "11111111-2222-4333-8444-555555555555"
+
+
+def line(kind: str, title: str) -> str:
+    key = {"custom-title": "customTitle", "ai-title": "aiTitle"}[kind]
+    return json.dumps({"type": kind, key: title, "sessionId": SESSION}) + "\n"
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def last_title(path: Path) -> str:
+    titles = [json.loads(text) for text in path.read_text().splitlines() if "-title" in text]
+    return str(titles[-1].get("customTitle") or titles[-1].get("aiTitle"))
+
+
+def renamed_by_a_person(path: Path, title: str, at: float) -> None:
+    append(path, line("custom-title", title))
+    sidecar = path.with_suffix("") / "custom-title.json"
+    sidecar.parent.mkdir(exist_ok=True)
+    sidecar.write_text(
+        json.dumps({"customTitle": title, "by": "user", "at": datetime.fromtimestamp(at, UTC).isoformat()})
+    )
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Path:
+    """A session named "Old", with one message."""
+    path = tmp_path / "config" / "projects" / "-w" / f"{SESSION}.jsonl"
+    path.parent.mkdir(parents=True)
+    message = {
+        "type": "user",
+        "message": {"role": "user", "content": "hi"},
+        "uuid": "u1",
+        "timestamp": "2026-01-01T00:00:00.000Z",
+        "sessionId": SESSION,
+        "cwd": "/w",
+        "isSidechain": False,
+    }
+    path.write_text(json.dumps(message) + "\n" + line("custom-title", "Old"))
+    return path
+
+
+def guarding(path: Path, at: float | None = None) -> Guard:
+    """Ours is written now."""
+    offset = path.stat().st_size
+    append(path, line("custom-title", "Ours"))
+    return Guard(SESSION, path, "Ours", ("Old",), offset, time.time() if at is None else at)
+
+
+def test_a_title_that_stands_is_left_alone(transcript: Path) -> None:
+    guard = guarding(transcript)
+    size = transcript.stat().st_size
+    assert keep(guard)
+    assert transcript.stat().st_size == size
+
+
+@pytest.mark.parametrize("kind", ["custom-title", "ai-title"])
+def test_an_older_or_a_generated_title_that_comes_back_is_written_over(transcript: Path, kind: str) -> None:
+    guard = guarding(transcript)
+    append(transcript, line(kind, "Old"))
+    assert keep(guard)
+    assert last_title(transcript) == "Ours"
+
+
+def test_a_title_that_was_cut_out_of_the_file_is_written_again(transcript: Path) -> None:
+    guard = guarding(transcript)
+    transcript.write_text(transcript.read_text().replace(line("custom-title", "Ours"), " " * 200 + "\n"))
+    assert keep(guard)
+    assert last_title(transcript) == "Ours"
+
+
+def test_a_new_title_is_a_persons(transcript: Path) -> None:
+    guard = guarding(transcript)
+    append(transcript, line("custom-title", "Theirs"))
+    assert not keep(guard)
+    assert last_title(transcript) == "Theirs"
+
+
+def test_an_older_title_with_a_newer_time_beside_it_is_a_persons(transcript: Path) -> None:
+    guard = guarding(transcript)
+    renamed_by_a_person(transcript, "Old", guard.at + 1)
+    assert not keep(guard)
+    assert last_title(transcript) == "Old"
+
+
+@pytest.mark.parametrize("beside", ["", "{", '{"at": 5}', '{"at": "never"}'])
+def test_what_stands_beside_it_may_be_garbage(transcript: Path, beside: str) -> None:
+    guard = guarding(transcript)
+    append(transcript, line("custom-title", "Old"))
+    transcript.with_suffix("").mkdir()
+    (transcript.with_suffix("") / "custom-title.json").write_text(beside)
+    assert keep(guard)
+    assert last_title(transcript) == "Ours"
+
+
+# --- the whole of it -----------------------------------------------------------------------------
+
+
+@contextmanager
+def holding(config: Path) -> Generator[subprocess.Popen[bytes]]:
+    """A process that has written itself down as the session's."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        record(config, process.pid, sessionId=SESSION)
+        yield process
+        process.kill()
+
+
+@asynccontextmanager
+async def agent(config: Path) -> AsyncGenerator[ClaudeBackend]:
+    backend = ClaudeBackend({**os.environ, "CLAUDE_CONFIG_DIR": str(config)})
+    with anyio.fail_after(20):
+        async with hub(backend):
+            yield backend
+
+
+async def reaches(look: Callable[[], bool]) -> None:
+    """Wait for something that other processes do to files; there is no event for it."""
+    while not look():
+        await anyio.lowlevel.checkpoint()
+
+
+def kept() -> list[Path]:
+    return list((state_directory() / "claude-titles").glob("*.json"))
+
+
+async def test_a_guard_lasts_as_long_as_the_process_that_holds_the_session(transcript: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    with holding(config) as process:
+        async with agent(config) as backend:
+            assert await backend.rename(SESSION, "Ours") == "Ours"
+            for title in ("Old", "Old", "Old"):
+                append(transcript, line("custom-title", title))
+                await reaches(lambda: last_title(transcript) == "Ours")
+            assert len(kept()) == 1
+            append(transcript, line("custom-title", "Old"))
+            process.kill()
+            await reaches(lambda: not kept())
+            assert last_title(transcript) == "Ours"
+
+
+async def test_a_guard_is_taken_up_by_the_next_agent(transcript: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    with holding(config):
+        async with agent(config) as backend:
+            await backend.rename(SESSION, "Ours")
+        append(transcript, line("custom-title", "Old"))
+        assert oct(kept()[0].stat().st_mode & 0o777) == "0o600"
+        async with agent(config):
+            await reaches(lambda: last_title(transcript) == "Ours")
+
+
+async def test_a_later_title_of_ours_takes_the_guard_over(transcript: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    with holding(config):
+        async with agent(config) as backend:
+            await backend.rename(SESSION, "First")
+            await backend.rename(SESSION, "Second")
+            for title in ("Old", "First"):
+                append(transcript, line("custom-title", title))
+                await reaches(lambda: last_title(transcript) == "Second")
+
+
+async def test_a_person_who_renames_ends_the_guard(transcript: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    with holding(config):
+        async with agent(config) as backend:
+            await backend.rename(SESSION, "Ours")
+            append(transcript, line("custom-title", "Theirs"))
+            await reaches(lambda: not kept())
+            assert last_title(transcript) == "Theirs"
+
+
+async def test_without_a_holder_a_guard_ends_soon(
+    transcript: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guards, "SETTLE", 0.2)
+    async with agent(tmp_path / "config") as backend:
+        await backend.rename(SESSION, "Ours")
+        await reaches(lambda: not kept())
+    assert last_title(transcript) == "Ours"
+
+
+async def test_a_deleted_session_leaves_no_guard(transcript: Path, tmp_path: Path) -> None:
+    async with agent(tmp_path / "config") as backend:
+        await backend.rename(SESSION, "Ours")
+        await backend.delete(SESSION)
+        assert kept() == []
+    assert not any(transcript.parent.glob("*.jsonl"))
+
+
+async def test_damaged_guards_are_passed_over(transcript: Path, tmp_path: Path) -> None:
+    folder = state_directory() / "claude-titles"
+    folder.mkdir(parents=True)
+    for name, text in (("a", ""), ("b", "[]"), ("c", '{"session_id": 5}'), ("d", '{"session_id": "x"}')):
+        (folder / f"{name}.json").write_text(text)
+    async with agent(tmp_path / "config") as backend:
+        assert await backend.rename(SESSION, "Ours") == "Ours"

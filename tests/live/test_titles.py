@@ -1,0 +1,207 @@
+"""A client's title against all that a real CLI, and a second one on the same session, do to it (issue 4)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from acp_manifold.adapters.claude import ClaudeBackend
+from acp_manifold.bridge.backend import BackendSession
+from acp_manifold.translators.narrow import JsonObject, text
+from tests.adapters.claude.scripted import Listener, opened, saying
+from tests.reports.conftest import until
+
+from .client import Client
+from .conftest import MakeLab
+from .lab import Lab, started
+from .leftovers import bearing
+
+pytestmark = [pytest.mark.anyio, pytest.mark.live]
+
+BIG = "SAY[1] " + "filler " * 22_000
+"""A prompt of 150 KB: what makes Claude Code 2.1.332 append its own idea of the title again."""
+
+
+async def titled(agent: Client, session: str) -> object:
+    rows = {text(row, "sessionId"): row for row in await agent.list_sessions()}
+    return rows[session].get("title")
+
+
+async def set_title(agent: Client, session: str, title: str) -> None:
+    assert await agent.request("session/set_title", {"sessionId": session, "title": title}) == {"title": title}
+
+
+def transcript(lab: Lab, session: str) -> Path:
+    (path,) = lab.folder.rglob(f"{session}.jsonl")
+    return path
+
+
+def append_title(path: Path, session: str, title: str) -> None:
+    """What `rename_session()` of the Python SDK does to a transcript."""
+    record = {"type": "custom-title", "customTitle": title, "sessionId": session}
+    with path.open("a") as file:
+        file.write(json.dumps(record) + "\n")
+
+
+def last_record(path: Path) -> str:
+    """The custom title that the CLI itself would show."""
+    titles = [json.loads(line) for line in path.read_text().splitlines() if line.startswith('{"type":"custom-title"')]
+    return str(titles[-1]["customTitle"])
+
+
+def processes(lab: Lab) -> list[int]:
+    return [pid for pid, command in bearing(str(lab.folder)).items() if "--output-format" in command]
+
+
+def here(lab: MakeLab) -> Lab:
+    return lab("claude")
+
+
+@asynccontextmanager
+async def claude_agent(lab: Lab, *flags: str) -> AsyncGenerator[Client]:
+    async with started(lab, "--backend", "claude", *flags) as agent:
+        await agent.initialize()
+        yield agent
+
+
+async def named(agent: Client, lab: Lab, title: str) -> str:
+    """A session with a turn and a title."""
+    session = await agent.new_session(lab.cwd)
+    await agent.ask(session, "SAY[1]")
+    await set_title(agent, session, title)
+    return session
+
+
+async def load(agent: Client, lab: Lab, session: str) -> None:
+    await agent.request("session/load", {"sessionId": session, "cwd": lab.cwd, "mcpServers": []})
+
+
+@pytest.mark.case("T10")
+@pytest.mark.parametrize("moment", ["idle", "in mid-turn"])
+async def test_a_rename_by_another_program_outlives_a_big_turn_here(lab: MakeLab, moment: str) -> None:
+    both = here(lab)
+    async with claude_agent(both) as agent:
+        session = await named(agent, both, "Ours")
+        path = transcript(both, session)
+        turn = agent.prompt(session, "SAY[1] GATE[held]") if moment == "in mid-turn" else None
+        if turn is not None:
+            await agent.hears(session, "word0")
+        append_title(path, session, "Theirs")
+        await agent.wait_for(lambda: agent.titles(session)[-1] == "Theirs" or None, "the other title")
+        both.model.gate("held").set()
+        if turn is not None:
+            await turn.answer()
+        for _ in range(2):
+            await agent.ask(session, BIG)
+            assert await titled(agent, session) == "Theirs"
+        await agent.request("session/close", {"sessionId": session})
+        assert (await titled(agent, session), last_record(path)) == ("Theirs", "Theirs")
+        assert agent.titles(session)[-1] == "Theirs"
+
+
+@pytest.mark.parametrize("end", ["clean exit", "kill -9"])
+async def test_a_title_for_a_session_of_another_process_outlives_its_big_turns(lab: MakeLab, end: str) -> None:
+    both = here(lab)
+    async with claude_agent(both) as agent, owned(both) as owner:
+        await owner.rename("Theirs")
+        await owner.prompt(saying("SAY[1]"))
+        path = transcript(both, owner.id)
+        await set_title(agent, owner.id, "Ours")
+        for _ in range(2):
+            await owner.prompt(saying(BIG))
+            await until(lambda: last_record(path) == "Ours")
+            assert await titled(agent, owner.id) == "Ours"
+        if end == "kill -9":
+            for pid in processes(both):
+                os.kill(pid, signal.SIGKILL)
+            await owner.gone()
+    async with claude_agent(both) as agent:
+        assert await titled(agent, owner.id) == "Ours"
+        await load(agent, both, owner.id)
+        await agent.ask(owner.id, BIG)
+        assert await titled(agent, owner.id) == "Ours"
+
+
+async def test_a_person_who_renames_in_the_other_process_has_the_last_word(lab: MakeLab) -> None:
+    both = here(lab)
+    async with claude_agent(both) as agent, owned(both) as owner:
+        await owner.prompt(saying("SAY[1]"))
+        await set_title(agent, owner.id, "Ours")
+        await owner.rename("Theirs")
+        await owner.prompt(saying(BIG))
+        assert last_record(transcript(both, owner.id)) == "Theirs"
+        assert await titled(agent, owner.id) == "Theirs"
+
+
+@asynccontextmanager
+async def owned(lab: Lab) -> AsyncGenerator[BackendSession]:
+    """A session of a Claude Code process that the agent knows nothing of."""
+    with anyio.fail_after(60):
+        async with opened(ClaudeBackend(lab.env), Path(lab.cwd), Listener()) as session:
+            yield session
+
+
+@pytest.mark.case("T04")
+@pytest.mark.parametrize("where", ["live", "at rest"])
+async def test_a_title_outlives_big_turns_compaction_and_the_end_of_the_cli(lab: MakeLab, where: str) -> None:
+    both = here(lab)
+    async with claude_agent(both, "--idle-timeout", "0") as agent:
+        session = await named(agent, both, "First")
+        if where == "at rest":
+            await agent.request("session/close", {"sessionId": session})
+        await set_title(agent, session, "Ours")
+        if where == "at rest":
+            await load(agent, both, session)
+        for words in (BIG, "/compact", BIG):
+            await agent.ask(session, words)
+            assert await titled(agent, session) == "Ours", words[:20]
+        (pid,) = processes(both)
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: processes(both) == [])
+        assert await titled(agent, session) == "Ours"
+        await agent.ask(session, BIG)
+    async with claude_agent(both) as agent:
+        assert await titled(agent, session) == "Ours"
+        assert last_record(transcript(both, session)) == "Ours"
+
+
+@pytest.mark.case("T02")
+async def test_generated_titles_in_the_transcript_never_replace_the_clients(lab: MakeLab) -> None:
+    both = here(lab)
+    async with claude_agent(both) as agent:
+        session = await named(agent, both, "Alpha")
+        path = transcript(both, session)
+        for number in range(2):
+            with path.open("a") as file:
+                generated = {"type": "ai-title", "aiTitle": f"Clean summary {number}", "sessionId": session}
+                file.write(json.dumps(generated) + "\n")
+            await agent.ask(session, "SAY[1]")
+            assert await titled(agent, session) == "Alpha"
+        assert set(agent.titles(session)) == {"Alpha"}
+    async with claude_agent(both) as agent:
+        assert await titled(agent, session) == "Alpha"
+
+
+async def test_renames_at_random_moments_of_resumes_are_all_kept(lab: MakeLab) -> None:
+    """The CLI reads its transcript within some 20 ms of its start; a title written in them would be lost."""
+    both = here(lab)
+    async with claude_agent(both) as agent:
+        session = await named(agent, both, "Start")
+        for number in range(6):
+            await agent.request("session/close", {"sessionId": session})
+            params: JsonObject = {"sessionId": session, "cwd": both.cwd, "mcpServers": []}
+            resuming = agent.start("session/resume", params)
+            with anyio.move_on_after(number * 0.08):
+                await resuming.answer()
+            await set_title(agent, session, f"Title {number}")
+            await resuming.answer()
+            assert await titled(agent, session) == f"Title {number}"
+            await agent.ask(session, BIG)
+            assert await titled(agent, session) == f"Title {number}"
