@@ -114,6 +114,11 @@ class ScriptedSession:
         self.fail(self._why)
         self._gone.set()
 
+    def move(self, session_id: str) -> None:
+        """Begin the conversation anew under another id; what was stays in the store."""
+        self.id = session_id
+        self.events.moved(session_id)
+
     def call(self, call_id: str) -> None:
         """Begin a tool call."""
         self.calls.append(call_id)

@@ -205,3 +205,24 @@ async def test_renames_at_random_moments_of_resumes_are_all_kept(lab: MakeLab) -
             assert await titled(agent, session) == f"Title {number}"
             await agent.ask(session, BIG)
             assert await titled(agent, session) == f"Title {number}"
+
+
+async def test_after_clear_the_id_and_the_title_follow_the_conversation(lab: MakeLab) -> None:
+    both = here(lab)
+    async with claude_agent(both) as agent:
+        session = await named(agent, both, "Kept")
+        await agent.ask(session, "TEXT<<before>>")
+        assert await agent.ask(session, "/clear") == "end_turn"
+        await agent.ask(session, "TEXT<<behind it>>")
+        rows = {text(row, "sessionId"): row.get("title") for row in await agent.list_sessions()}
+        assert len(rows) == 2 and set(rows.values()) == {"Kept"} and session in rows
+        (other,) = set(rows) - {session}
+        await set_title(agent, session, "Anew")
+        await agent.ask(session, BIG)
+        assert (await titled(agent, session), await titled(agent, other)) == ("Anew", "Kept")
+    async with claude_agent(both) as agent:
+        assert (await titled(agent, session), await titled(agent, other)) == ("Anew", "Kept")
+        for one, said, unsaid in ((session, "behind it", "before"), (other, "before", "behind it")):
+            await load(agent, both, one)
+            assert said in agent.said(one) and unsaid not in agent.said(one)
+            assert await agent.ask(one, "SAY[1]") == "end_turn"

@@ -111,6 +111,10 @@ class SessionEvents(Protocol):
         """Something happened in the conversation; order of calls is order of events."""
         ...
 
+    def moved(self, session_id: str) -> None:
+        """The conversation begins anew under another id of the CLI's; what was is a session of its own from now on."""
+        ...
+
     async def room(self) -> None:
         """Wait while the clients are too far behind to be told more.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import uuid
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -284,8 +285,11 @@ class Hub:
         finally:
             self._unbind(session)
 
-    def _bind(self, session: Session, before: Key | None) -> None:
-        """The backend's name of a session is known or has changed: one look-up each way from now on."""
+    def _bind(self, session: Session, before: Key | None, *, left: bool) -> None:
+        """The backend's name of a session is known or has changed: one look-up each way from now on.
+
+        Our id follows the conversation; what it leaves behind is listed under an id made here.
+        """
         if before is not None and self._by_key.get(before) is session:
             del self._by_key[before]
         if session.key is None:
@@ -293,7 +297,12 @@ class Hub:
         self._sessions[session.id] = session
         self._by_key[session.key] = session
         if before is not None and before != session.key:
-            self._keeper.rename_key(before, session.key)
+            if left:
+                self._keeper.copy_key(before, session.key)
+            else:
+                self._keeper.rename_key(before, session.key)
+            if left and before.id == session.id:
+                self._ledger.put_alias(str(uuid.uuid4()), before)
         if session.id != session.key.id:
             self._ledger.put_alias(session.id, session.key)
 
@@ -433,11 +442,18 @@ class Hub:
         if alias is not None:
             backend = self.backends.get(alias.backend)
             row = await backend.find(alias.id) if backend is not None else None
-            return Located(backend, row) if backend is not None and row is not None else None
+            if backend is not None and row is not None:
+                return Located(backend, row)
+            if session_id in self._sessions:
+                return None
         for backend in self.backends.values():
             row = await backend.find(session_id)
             if row is not None:
-                return Located(backend, row)
+                located = Located(backend, row)
+                if alias is not None:
+                    # Its conversation was cleared, and nothing was said since: it is what it was before.
+                    self._ledger.drop_alias(session_id, located.key)
+                return located
         return None
 
     # -- the list -------------------------------------------------------------------------------

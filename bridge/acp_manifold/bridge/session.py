@@ -7,8 +7,9 @@ are changed synchronously; only then is anything awaited.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Generator
 from contextlib import ExitStack, contextmanager
+from typing import Protocol
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -45,6 +46,19 @@ from .turn import CANCELLED, Turn, TurnQueue
 logger = logging.getLogger(__name__)
 
 
+class Bound(Protocol):
+    """Whom a session tells what its backend calls it."""
+
+    def __call__(self, session: Session, before: Key | None, *, left: bool) -> None:
+        """
+        Args:
+            session: Its `key` is new.
+            before: The one before.
+            left: Whether a session of its own goes by that from now on.
+        """
+        ...
+
+
 class Session:
     """A session of the hub. `id` is what clients call it, `key` what its backend does."""
 
@@ -53,7 +67,7 @@ class Session:
         backend: Backend,
         spec: SessionSpec,
         keeper: TitleKeeper,
-        bound: Callable[[Session, Key | None], None],
+        bound: Bound,
         *,
         grace: float,
         idle: float,
@@ -64,7 +78,7 @@ class Session:
             backend: Who serves it.
             spec: Where and with what.
             keeper: The titles of the hub.
-            bound: Told whenever the backend's name of the session changes, with the old one.
+            bound: Told whenever the backend's name of the session changes.
             grace: Seconds a backend has to heed an interrupt.
             idle: Seconds without any event after which the backend is let go until the next prompt; 0: never.
             known: Our id and the backend's, for a session that is in a store.
@@ -210,6 +224,10 @@ class Session:
         for client in self.clients:
             client.deliver(self.id, update)
 
+    def moved(self, session_id: str) -> None:
+        """The conversation goes on under another name of the backend's; see `SessionEvents.moved`."""
+        self._name(Key(self._serving.name, session_id), left=True)
+
     async def room(self) -> None:
         """Wait while a client is too far behind to be told more; see `SessionEvents.room`."""
         for client in list(self.clients):
@@ -243,15 +261,19 @@ class Session:
 
     def _opened(self, live: BackendSession) -> None:
         self._rest.stir()
-        before, self.key = self.key, Key(self._serving.name, live.id)
         if not self.id:
             self.id = live.id
             self.questions = Questions(self.id)
-        if self._following != self.key:
-            self._following = self.key
+        self._name(Key(self._serving.name, live.id), left=False)
+
+    def _name(self, key: Key, *, left: bool) -> None:
+        """What the backend calls the session now; `left` if its name before is another session's from now on."""
+        before, self.key = self.key, key
+        if self._following != key:
+            self._following = key
             self._follows.close()
-            self._follows.enter_context(self._serving.follow(live.id, self.spec.cwd))
-            self._bound(self, before)
+            self._follows.enter_context(self._serving.follow(key.id, self.spec.cwd))
+            self._bound(self, before, left=left)
 
     # -- turns ----------------------------------------------------------------------------------
 

@@ -157,6 +157,13 @@ class TitleKeeper:
             self._kept[new] = kept
             self._ledger.put_title(new, kept.record)
 
+    def copy_key(self, old: Key, new: Key) -> None:
+        """A conversation goes on as `new`, and `old` stays what it was; both are called what a person called it."""
+        record = self._of(old).record
+        if record.origin in ("client", "user"):
+            self._change(new, self._of(new), record)
+        self.let_go(old)
+
     def let_go(self, key: Key) -> None:
         """Nobody has the session open: the ledger knows what there is to know, but for a write that is under way."""
         kept = self._kept.get(key)

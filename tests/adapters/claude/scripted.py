@@ -23,10 +23,16 @@ class Listener:
         self.choice: str | None = "allow"
         """What questions are answered with; None leaves them open until they are withdrawn."""
         self.withdrawn = 0
+        self.names: list[str] = []
+        """Ids that the conversation moved to."""
         self._changed = anyio.Event()
 
     def update(self, update: Update) -> None:
         self.updates.append(update)
+        self._wake()
+
+    def moved(self, session_id: str) -> None:
+        self.names.append(session_id)
         self._wake()
 
     async def room(self) -> None:

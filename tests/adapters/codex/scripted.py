@@ -36,11 +36,17 @@ class ScriptedEvents:
         self.updates: list[Update] = []
         self.questions: list[Question] = []
         self.withdrawn = 0
+        self.names: list[str] = []
+        """Ids that the conversation moved to."""
         self._answers = list(answers)
         self._news = anyio.Event()
 
     def update(self, update: Update) -> None:
         self.updates.append(update)
+        self._tell()
+
+    def moved(self, session_id: str) -> None:
+        self.names.append(session_id)
         self._tell()
 
     async def room(self) -> None:

@@ -43,6 +43,11 @@ class Life:
             for session_id in [known for known, live in self.live.items() if live is session]:
                 del self.live[session_id]
 
+    def moved(self, session: ClaudeSession, carried: Carried) -> None:
+        """A session goes by another id from now on."""
+        self.live[session.id] = session
+        self.carried[session.id] = carried
+
 
 @asynccontextmanager
 async def living(host: Host, config: Path) -> AsyncGenerator[Life]:

@@ -104,6 +104,10 @@ class LiveTitle:
             return title
         return await self._read_back(before or 0, title)
 
+    def moved(self, session_id: str) -> None:
+        """The conversation goes on under another id."""
+        self._id = session_id
+
     def told(self, title: str) -> None:
         """The process tells the title it has."""
         self._known = title

@@ -52,7 +52,7 @@ async def serve(
         name = f"{NAME} {session_id[:8]}"
         async with spawn((*command, *words), cwd=spec.cwd, env=env, name=name) as child:
             async with anyio.create_task_group() as tasks:
-                session = ClaudeSession(session_id, child, tasks, spec, events, host, store, resumed, carried)
+                session = ClaudeSession(session_id, child, tasks, spec, events, host, store, resumed, life, carried)
                 tasks.start_soon(session.run)
                 try:
                     with life.serving(child.pid, session):

@@ -21,6 +21,7 @@ from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.carried import Carried
 from acp_manifold.adapters.claude.control import Control
+from acp_manifold.adapters.claude.life import Life
 from acp_manifold.adapters.claude.live_title import LiveTitle
 from acp_manifold.adapters.claude.program import login_hint
 from acp_manifold.adapters.claude.questions import Questions
@@ -43,6 +44,7 @@ from acp_manifold.translators.claude.frames import (
     ControlResponse,
     Init,
     Mode,
+    Reset,
     TitleChanged,
     parse,
 )
@@ -103,6 +105,7 @@ class ClaudeSession:
         host: Host,
         store: Store,
         resumed: bool,
+        life: Life,
         carried: Carried,
     ) -> None:
         self._id = session_id
@@ -128,7 +131,10 @@ class ClaudeSession:
         )
         self._ready = anyio.Event()
         self._capabilities: JsonObject = {}
+        self._life = life
         self._carried = carried
+        self._resetting = False
+        """Whether the conversation was cleared, and no frame has told its new id."""
         self._offered: tuple[Command, ...] | None = None
         self._turn: _Turn | None = None
         self._gone: BackendGone | None = None
@@ -307,6 +313,8 @@ class ClaudeSession:
 
     def _on_frame(self, raw: JsonObject) -> None:
         frame = parse(raw)
+        if self._resetting and (session_id := as_str(raw.get("session_id"))) not in (None, self._id):
+            self._move(session_id)
         for update in self._conversation.feed(frame):
             self._events.update(update)
         handler = _HANDLERS.get(type(frame))
@@ -316,6 +324,17 @@ class ClaudeSession:
             logger.debug("%s: unknown line %s/%s", self._child.name, raw.get("type"), raw.get("subtype"))
         if self._turn is not None and self._turn.sent and self._conversation.outcome is not None:
             self._turn.ended.set()
+
+    def _on_reset(self, frame: Reset) -> None:
+        self._resetting = True
+
+    def _move(self, session_id: str) -> None:
+        """`/clear`: the conversation begins anew, under an id that the frame behind the reset is the first to bear."""
+        self._resetting = False
+        self._id = session_id
+        self._title.moved(session_id)
+        self._life.moved(self, self._carried)
+        self._events.moved(session_id)
 
     def _on_answer(self, frame: ControlResponse) -> None:
         if not self._control.answered(frame):
@@ -396,5 +415,6 @@ _HANDLERS: dict[type, Callable[[ClaudeSession, Any], None]] = {
     ControlCancel: ClaudeSession._on_withdrawal,  # pyright: ignore[reportPrivateUsage]
     TitleChanged: ClaudeSession._on_title,  # pyright: ignore[reportPrivateUsage]
     Init: ClaudeSession._on_init,  # pyright: ignore[reportPrivateUsage]
+    Reset: ClaudeSession._on_reset,  # pyright: ignore[reportPrivateUsage]
     Mode: ClaudeSession._on_mode,  # pyright: ignore[reportPrivateUsage]
 }

@@ -63,6 +63,12 @@ class Init(NamedTuple):
     permission_mode: str | None
 
 
+class Reset(NamedTuple):
+    """The conversation begins anew, under an id that only later frames bear."""
+
+    trigger: str
+
+
 class Mode(NamedTuple):
     """The permission mode has changed."""
 
@@ -145,6 +151,7 @@ Frame: TypeAlias = (
     | Init
     | State
     | TitleChanged
+    | Reset
     | Mode
     | TaskStarted
     | TaskEnded
@@ -250,6 +257,10 @@ def _control_response(raw: JsonObject) -> Frame:
     return ControlResponse(text(response, "request_id"), obj(response, "response"), error)
 
 
+def _reset(raw: JsonObject) -> Frame:
+    return Reset(text(raw, "trigger"))
+
+
 def _quiet(raw: JsonObject) -> Frame:
     return Notice(text(raw, "type"))
 
@@ -264,6 +275,7 @@ _PARSERS: dict[str, Callable[[JsonObject], Frame]] = {
     "control_request": _control_request,
     "control_cancel_request": _control_cancel,
     "control_response": _control_response,
+    "conversation_reset": _reset,
     "keep_alive": _quiet,
     "rate_limit_event": _quiet,
     "tool_progress": _quiet,
@@ -278,7 +290,6 @@ _QUIET_SUBTYPES = frozenset(
     {
         "api_retry",
         "compact_boundary",
-        "conversation_reset",
         "files_persisted",
         "hook_progress",
         "hook_response",
