@@ -304,3 +304,26 @@ async def test_rename_may_be_followed_by_any_space(tmp_path: Path, typed: str, s
         assert await editor.answer(editor.prompt(session, "/rename ")) == END_TURN
         assert "/rename TITLE" in editor.said(session)
         assert alpha.sessions[0].prompts == []
+
+
+@pytest.mark.parametrize(
+    ("air", "told"),
+    [
+        (None, False),
+        ({"version": 1, "capabilities": ["sessionRename"]}, True),
+        ({"version": 2, "capabilities": ["other", "sessionIndex"]}, True),
+        ({"version": 1, "capabilities": ["sessionArchive"]}, False),
+        ({"version": 0, "capabilities": ["sessionRename"]}, False),
+        ({"version": "1", "capabilities": ["sessionRename"]}, False),
+        ({"version": 1, "capabilities": "sessionRename"}, False),
+        ("sessionRename", False),
+    ],
+)
+async def test_the_vendors_rename_is_advertised_to_clients_that_ask(air: object, told: bool) -> None:
+    async with editors(ScriptedBackend(), initialize=False) as (editor,):
+        meta = {"jetbrains": {"air": air}} if air is not None else {}
+        answer = await editor.request("initialize", protocolVersion=1, clientCapabilities={"_meta": meta})
+        vendors = {"jetbrains": {"air": {"version": 1, "capabilities": ["sessionRename"]}}}
+        assert answer.get("_meta") == (vendors if told else None)
+        capabilities = obj(obj(answer, "agentCapabilities"), "sessionCapabilities")
+        assert capabilities["title"] == capabilities["setTitle"] == {}

@@ -154,7 +154,7 @@ class Connection:
             {"id": b.auth.id, "name": b.auth.name, "description": b.auth.description}
             for b in self._hub.backends.values()
         ]
-        return v1.initialize_result(__version__, methods)
+        return v1.initialize_result(__version__, methods, air=requests.asks_for_rename(params))
 
     async def _authenticate(self, params: JsonObject, call: Call) -> JsonObject:
         wanted = requests.required_text(params, "methodId")

@@ -217,9 +217,15 @@ def backend_option(current: str, choices: list[tuple[str, str]]) -> JsonObject:
     }
 
 
-def initialize_result(version: str, auth_methods: list[JsonObject]) -> JsonObject:
-    """The answer to `initialize`: what is advertised here is what the connection serves."""
-    return {
+def initialize_result(version: str, auth_methods: list[JsonObject], *, air: bool = False) -> JsonObject:
+    """The answer to `initialize`: what is advertised here is what the connection serves.
+
+    Args:
+        version: Ours.
+        auth_methods: How to log in.
+        air: Whether the client has asked for the vendor's rename (`requests.asks_for_rename`).
+    """
+    result: JsonObject = {
         "protocolVersion": VERSION,
         "agentInfo": {"name": "acp-manifold", "title": "acp-manifold", "version": version},
         "agentCapabilities": {
@@ -238,6 +244,9 @@ def initialize_result(version: str, auth_methods: list[JsonObject]) -> JsonObjec
         },
         "authMethods": auth_methods,
     }
+    if air:
+        result["_meta"] = {"jetbrains": {"air": {"version": 1, "capabilities": ["sessionRename"]}}}
+    return result
 
 
 def tasks_result(tasks: tuple[BackgroundTask, ...]) -> JsonObject:
