@@ -12,7 +12,7 @@ BIN := .venv/bin
 NPM := $(BIN)/npm --no-audit --no-fund --no-update-notifier --loglevel=error
 SCHEMA := .cache/acp-sdk/$(ACP_SDK)/package/schema/v1/schema.unstable.json
 
-.PHONY: install demo test check bench bench-peers soak clean
+.PHONY: install demo test check bench bench-peers soak titles-torture clean
 
 install: .cache/installed $(SCHEMA)
 
@@ -53,6 +53,10 @@ bench-peers: .cache/installed
 # Ten minutes of sessions that come and go on scripted CLIs; fails if anything of them is left (Linux).
 soak: .cache/installed
 	$(BIN)/python -m bench.soak
+
+# Five hundred renames of the real CLIs' sessions at random moments; fails if a title is lost or replaced (Linux).
+titles-torture: install
+	$(BIN)/python -m tests.live.torture
 
 clean:
 	rm -rf .venv .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist

@@ -22,6 +22,7 @@ from .client import Client
 from .conftest import MakeLab
 from .lab import Lab, started
 from .leftovers import bearing
+from .torture import torture
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
@@ -226,3 +227,10 @@ async def test_after_clear_the_id_and_the_title_follow_the_conversation(lab: Mak
             await load(agent, both, one)
             assert said in agent.said(one) and unsaid not in agent.said(one)
             assert await agent.ask(one, "SAY[1]") == "end_turn"
+
+
+async def test_a_short_torture_loses_no_title(lab: MakeLab) -> None:
+    """`make titles-torture` in small."""
+    run = await torture(lab(), renames=10, seed=7, per_life=6)
+    assert run.lost == []
+    assert run.renames >= 10 and run.checks > 60
