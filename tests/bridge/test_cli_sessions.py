@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,11 @@ def stores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[ScriptedBac
     served = {"alpha": alpha, "beta": beta}
     alpha.stored["a1"] = SessionRow("a1", "/work/one", "2026-01-01T10:00:00.000Z", "Alpha's", "user")
     beta.stored["b1"] = SessionRow("b1", "/work/two", "2026-01-02T10:00:00.000Z", "typed first")
-    monkeypatch.setattr(once, "find_backends", lambda names: [served[name] for name in names or served])
+
+    def find(names: Sequence[str]) -> list[ScriptedBackend]:
+        return [served[name] for name in names or served]
+
+    monkeypatch.setattr(once, "find_backends", find)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     return alpha, beta
 

@@ -304,3 +304,13 @@ async def test_rename_may_be_followed_by_any_space(tmp_path: Path, typed: str, s
         assert await editor.answer(editor.prompt(session, "/rename ")) == END_TURN
         assert "/rename TITLE" in editor.said(session)
         assert alpha.sessions[0].prompts == []
+
+
+async def test_with_generated_titles_off_no_session_is_asked_and_a_set_one_counts(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editors(alpha, name_them=False) as (editor,):
+        session, cli, asked = await started(editor, alpha, tmp_path)
+        await finished(editor, cli, asked)
+        assert not cli.title_asked.is_set()
+        await editor.request("session/set_title", sessionId=session, title="Mine")
+        assert await title_of(editor, session) == "Mine"

@@ -104,13 +104,21 @@ def rename(session_id: str, title: str, backends: tuple[str, ...]) -> None:
 @click.option("-y", "--yes", is_flag=True, help="Don't ask.")
 def delete(session_id: str, backends: tuple[str, ...], yes: bool) -> None:
     """Remove a session for good; asks first on a terminal."""
-    told = with_hub(backends, lambda hub: hub.tell(session_id, None))
-    name = f"{told.backend} session {told.id}" + (f" ({told.title.text})" if told.title.text else "")
     if not yes and sys.stdin is not None and sys.stdin.isatty():
         # Asked with no event loop running, which would keep Ctrl-C to itself.
-        click.confirm(f"Delete {name} for good?", abort=True, err=True)
-    with_hub(backends, lambda hub: hub.delete(session_id))
-    say(f"Deleted {name}")
+        told = with_hub(backends, lambda hub: hub.tell(session_id, None))
+        click.confirm(f"Delete {_name(told)} for good?", abort=True, err=True)
+
+    async def deleted(hub: Hub) -> Told:
+        told = await hub.tell(session_id, None)
+        await hub.delete(session_id)
+        return told
+
+    say(f"Deleted {_name(with_hub(backends, deleted))}")
+
+
+def _name(told: Told) -> str:
+    return f"{told.backend} session {told.id}" + (f" ({told.title.text})" if told.title.text else "")
 
 
 async def _told(hub: Hub, session_id: str) -> tuple[Told, list[Entry]]:
