@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 LOGS = "on the agent's stderr, which the editor keeps; with --log-file FILE there as well"
 
+MORE_LINES = 2
+"""Of what is wrong, behind the first line; JSON has all."""
+
 LOGINS = {
     "in": "there is one",
     "out": "none",
@@ -31,7 +34,7 @@ LOGINS = {
 def doctor(backends: tuple[str, ...], as_json: bool) -> None:
     """Look at the CLIs, their stores and logins, who has which session, and our own state.
 
-    Nothing is changed, and no model is asked. The exit status is 1 if something is wrong.
+    No session, setting or state is changed, and no model is asked. The exit status is 1 if something is wrong.
     """
     note_on_stderr()
     import anyio
@@ -65,7 +68,10 @@ def _lines(report: Report) -> Iterator[str]:
         return
     yield "Wrong:"
     for problem in report.problems:
-        yield f"  * {problem}"
+        first, *others = problem.splitlines()
+        yield f"  * {first}"
+        # A CLI's last words may end in a page of its stack.
+        yield from (f"    {line}" for line in others[:MORE_LINES])
 
 
 def _backend_lines(backend: BackendReport) -> Iterator[str]:

@@ -89,7 +89,17 @@ def note_on_stderr() -> None:
 
 
 def say(text: str) -> None:
-    """Print a line, also where the terminal has no such characters."""
+    """Print a line, also where the terminal has no such characters.
+
+    Raises:
+        BrokenPipeError: Nobody reads any more; click ends the process without a word then.
+        Fault: It can't be written for another reason.
+    """
     out: TextIO | None = sys.stdout
     encoding = getattr(out, "encoding", None) or "utf-8"
-    click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
+    try:
+        click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
+    except BrokenPipeError:
+        raise
+    except OSError as exc:
+        raise Fault(f"The output can't be written: {exc.strerror}") from exc

@@ -43,7 +43,7 @@ def _unreadable(store: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as exc:
-        return [f"{store} can't be read: {exc.strerror}. Give yourself the right to read it"]
+        return [f"{store} can't be read ({exc.strerror}): make it a directory that you can read and write"]
     shut = [folder for folder in folders if not os.access(folder, os.R_OK | os.W_OK | os.X_OK)]
     if not shut:
         return []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from anyio import to_thread
 
 from acp_manifold.bridge.backend import Inspection, Program
@@ -16,6 +18,9 @@ async def inspection(program: Program | None) -> Inspection:
     """See `Backend.inspect`. Whether the store can be read is Codex' to say, when it is asked for its threads."""
     home = programs.codex_home()
     problems: list[str] = []
+    if os.environ.get(programs.HOME_VARIABLE) and not home.is_dir():
+        # Only its default home is made by Codex itself (codex-cli 0.163.0).
+        problems.append(f"{programs.HOME_VARIABLE} names {home}, which is no directory: make it, or unset the variable")
     version: str | None = None
     if program is not None:
         try:
