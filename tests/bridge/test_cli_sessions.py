@@ -215,7 +215,7 @@ def test_a_reader_that_has_seen_enough_is_no_fault(tmp_path: Path) -> None:
         )
     finally:
         os.close(theirs)
-    assert done.stderr == ""
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 @pytest.mark.parametrize(("answer", "status", "told"), [(b"n\n", 1, ""), (b"y\n", 0, "Deleted alpha session 7")])
