@@ -172,10 +172,11 @@ async def editors(
     ledger: Ledger | None = None,
     grace: float = 10.0,
     idle: float = 0.0,
+    name_them: bool = True,
     initialize: bool = True,
 ) -> AsyncGenerator[list[Editor]]:
     """So many editors, each with a connection of its own to one hub over `backends`."""
-    hub = Hub(backends, ledger or Ledger(None), grace=grace, idle=idle)
+    hub = Hub(backends, ledger or Ledger(None), grace=grace, idle=idle, name_them=name_them)
     async with hub.running(), anyio.create_task_group() as tg:
         found = [connect(hub, tg) for _ in range(count)]
         for editor in found:

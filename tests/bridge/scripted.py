@@ -12,7 +12,9 @@ import anyio
 from acp_manifold.bridge.backend import (
     AuthMethod,
     BackendSession,
+    Held,
     Host,
+    Inspection,
     ListQuery,
     Login,
     Program,
@@ -221,6 +223,8 @@ class ScriptedBackend:
         self.history: dict[str, list[Update]] = {}
         self.sessions: list[ScriptedSession] = []
         self.login_state: Login = "in"
+        self.problems: tuple[str, ...] = ()
+        self.held: tuple[Held, ...] | None = ()
         self.refuses: BridgeError | None = None
         """What opening a session raises."""
         self.refuses_titles: BridgeError | None = None
@@ -271,6 +275,9 @@ class ScriptedBackend:
 
     async def login(self) -> Login:
         return self.login_state
+
+    async def inspect(self) -> Inspection:
+        return Inspection("1.0", Path("/nowhere") / self.name, self.held, self.problems)
 
     @asynccontextmanager
     async def session(

@@ -327,3 +327,13 @@ async def test_the_vendors_rename_is_advertised_to_clients_that_ask(air: object,
         assert answer.get("_meta") == (vendors if told else None)
         capabilities = obj(obj(answer, "agentCapabilities"), "sessionCapabilities")
         assert capabilities["title"] == capabilities["setTitle"] == {}
+
+
+async def test_with_generated_titles_off_no_session_is_asked_and_a_set_one_counts(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editors(alpha, name_them=False) as (editor,):
+        session, cli, asked = await started(editor, alpha, tmp_path)
+        await finished(editor, cli, asked)
+        assert not cli.title_asked.is_set()
+        await editor.request("session/set_title", sessionId=session, title="Mine")
+        assert await title_of(editor, session) == "Mine"

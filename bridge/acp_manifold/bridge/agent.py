@@ -11,7 +11,7 @@ import anyio
 from .backend import Backend
 from .connection import Connection
 from .hub import Hub
-from .ledger import Ledger, state_directory
+from .ledger import Ledger, ledger_path
 from .outbound import Outbound
 from .stdio import open_stdio
 
@@ -23,19 +23,20 @@ LAST_WORDS_SECONDS = 1.0
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-def run(backends: Sequence[Backend], *, grace: float, idle: float) -> None:
+def run(backends: Sequence[Backend], *, grace: float, idle: float, name_them: bool) -> None:
     """Serve one client on stdin and stdout until it ends or a signal of `END_SIGNALS` comes.
 
     Args:
         backends: Whom to serve by, the default one first; at least one.
         grace: Seconds a backend has to heed an interrupt.
         idle: Seconds after which an idle session's backend is let go; 0: never.
+        name_them: Whether sessions without a title are asked for a generated one.
     """
-    anyio.run(_run, backends, grace, idle)
+    anyio.run(_run, backends, grace, idle, name_them)
 
 
-async def _run(backends: Sequence[Backend], grace: float, idle: float) -> None:
-    hub = Hub(backends, Ledger(state_directory() / "ledger.sqlite3"), grace=grace, idle=idle)
+async def _run(backends: Sequence[Backend], grace: float, idle: float, name_them: bool) -> None:
+    hub = Hub(backends, Ledger(ledger_path()), grace=grace, idle=idle, name_them=name_them)
     async with open_stdio() as (receive, write), anyio.create_task_group() as tg:
         tg.start_soon(_end_on_signal, tg.cancel_scope)
         outbound, writing = Outbound(write), anyio.CancelScope()

@@ -89,6 +89,29 @@ class ListQuery(NamedTuple):
     """Only rows whose (updated_at, id) sorts before this pair."""
 
 
+class Held(NamedTuple):
+    """A session that a live process has open."""
+
+    session_id: str
+    """The backend's own id."""
+    pid: int
+    by: str
+    """What that process is, for people; never its arguments, which may hold secrets."""
+
+
+class Inspection(NamedTuple):
+    """How a backend finds its CLI and its store, for people who look for a fault. Holds no secrets."""
+
+    version: str | None
+    """The CLI's version as it tells it; None if it could not be asked."""
+    store: Path
+    """Where its sessions are kept, whether or not there are any yet."""
+    held: tuple[Held, ...] | None
+    """Who has which session open; None if that can't be told here."""
+    problems: tuple[str, ...] = ()
+    """What is wrong, each a sentence with what to do about it."""
+
+
 class Host(Protocol):
     """What the hub offers a running backend."""
 
@@ -271,6 +294,10 @@ class Backend(Protocol):
 
     async def login(self) -> Login:
         """Whether the CLI has a login. Never starts a session, never goes to the network."""
+        ...
+
+    async def inspect(self) -> Inspection:
+        """Look at the installed CLI and its store, and change neither; what is wrong is told, not raised."""
         ...
 
     def session(

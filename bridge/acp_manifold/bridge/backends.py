@@ -7,13 +7,32 @@ from typing import cast
 
 from .backend import Backend
 from .errors import BridgeError
-from .plugins import plugins
+from .plugins import Plugin, plugins
 
 GROUP = "acp_manifold.backends"
 
 
 class NoBackend(BridgeError):
     """No CLI is there to serve a session; the message says what to install."""
+
+
+def wanted_plugins(names: Sequence[str]) -> list[Plugin]:
+    """The entry points of the backends asked for, in order; none means all, by name.
+
+    Raises:
+        NoBackend: A name is unknown.
+    """
+    known = plugins(GROUP)
+    for name in names:
+        if name not in known:
+            raise NoBackend(f"no backend is called {name!r}; there are: {', '.join(sorted(known)) or 'none'}")
+    return [known[name] for name in list(dict.fromkeys(names)) or sorted(known)]
+
+
+def plugin_backend(plugin: Plugin) -> Backend:
+    """The backend behind an entry point, whether or not its CLI is installed; raises what `Plugin.load` raises."""
+    # An entry point is untyped; what it names promises to be a Backend.
+    return cast("type[Backend]", plugin.load())()
 
 
 def find_backends(names: Sequence[str] = ()) -> list[Backend]:
@@ -25,13 +44,7 @@ def find_backends(names: Sequence[str] = ()) -> list[Backend]:
     Raises:
         NoBackend: A name is unknown, or its CLI or every CLI is missing.
     """
-    known = plugins(GROUP)
-    for name in names:
-        if name not in known:
-            raise NoBackend(f"no backend is called {name!r}; there are: {', '.join(sorted(known)) or 'none'}")
-    wanted = list(dict.fromkeys(names)) or sorted(known)
-    # An entry point is untyped; what it names promises to be a Backend.
-    loaded = [cast("type[Backend]", known[name].load())() for name in wanted]
+    loaded = [plugin_backend(plugin) for plugin in wanted_plugins(names)]
     installed = [backend for backend in loaded if backend.program() is not None]
     missing = [backend for backend in loaded if backend not in installed]
     if missing and (names or not installed):

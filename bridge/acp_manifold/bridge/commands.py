@@ -14,11 +14,20 @@ import click
 
 from .backends import GROUP as BACKENDS
 from .backends import NoBackend, find_backends
-from .plugins import plugins
+from .plugins import Plugin, plugins
 from .serve import IDLE_TIMEOUT, INTERRUPT_GRACE, serve
 from .version import __version__
 
 COMMANDS = "acp_manifold.commands"
+
+OWN = {
+    plugin.name: plugin
+    for plugin in (
+        Plugin("doctor", "acp_manifold.bridge.cli_doctor:doctor"),
+        Plugin("sessions", "acp_manifold.bridge.cli_sessions:sessions"),
+    )
+}
+"""The bridge's own commands: imported when they are asked for, as those of adapters are."""
 
 ON_A_TERMINAL = """\
 acp-manifold is an ACP agent: an editor starts it and speaks JSON-RPC to it over stdin and stdout.
@@ -40,14 +49,14 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of all commands."""
-        return sorted({*super().list_commands(ctx), *plugins(COMMANDS)})
+        return sorted({*super().list_commands(ctx), *plugins(COMMANDS), *OWN})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """One command, imported now."""
         known = super().get_command(ctx, cmd_name)
         if known is not None:
             return known
-        plugin = plugins(COMMANDS).get(cmd_name)
+        plugin = OWN.get(cmd_name) or plugins(COMMANDS).get(cmd_name)
         command = plugin.load() if plugin is not None else None
         return command if isinstance(command, click.Command) else None
 
@@ -112,11 +121,24 @@ def _finite(_ctx: click.Context, _param: click.Parameter, value: float) -> float
     metavar="SECONDS",
     help="How long a session may lie idle before its CLI is let go, to come back with the next prompt; 0: never.",
 )
+@click.option(
+    "--titles",
+    type=click.Choice(["auto", "off"]),
+    default="auto",
+    show_default=True,
+    help="Whether a model is asked, once, to name a session that nobody named.",
+)
 @click.option("--log-file", type=click.Path(dir_okay=False), metavar="FILE", help="Log there as well, made 0600.")
 @click.option("-v", "--verbose", is_flag=True, help="Log everything, not warnings alone.")
 @click.pass_context
 def acp_manifold(
-    ctx: click.Context, backends: tuple[str, ...], grace: float, idle: float, log_file: str | None, verbose: bool
+    ctx: click.Context,
+    backends: tuple[str, ...],
+    grace: float,
+    idle: float,
+    titles: str,
+    log_file: str | None,
+    verbose: bool,
 ) -> None:
     """One ACP agent over the coding CLIs you already have: many sessions on one connection, titles that stay.
 
@@ -127,4 +149,5 @@ def acp_manifold(
     if sys.stdin is not None and sys.stdin.isatty():
         _explain(backends)
         return
-    sys.exit(serve(backends, grace=grace, idle=idle, log_file=log_file, verbose=verbose))
+    named = titles == "auto"
+    sys.exit(serve(backends, grace=grace, idle=idle, name_them=named, log_file=log_file, verbose=verbose))

@@ -26,7 +26,7 @@ from .backend import Backend, ListQuery, SessionRow, SessionSpec, StoreOrigin
 from .client import Client
 from .errors import BackendFault, BridgeError, InvalidParams, InvalidRequest, LoginNeeded, SessionEnded, SessionNotFound
 from .keyed_locks import KeyedLocks
-from .ledger import Key, Ledger
+from .ledger import Key, Ledger, TitleRecord
 from .listing import PAGE, Page, Place, join
 from .session import Session
 from .titles import TitleKeeper
@@ -50,22 +50,37 @@ class Located(NamedTuple):
         return Key(self.backend.name, self.row.id)
 
 
+class Told(NamedTuple):
+    """What is known of a session of a store."""
+
+    id: str
+    """What clients call it."""
+    backend: str
+    row: SessionRow
+    title: TitleRecord
+    """The title to show; without one (origin `none`) the first thing a person typed, perhaps nothing."""
+
+
 class Hub:
     """All sessions of the process."""
 
-    def __init__(self, backends: Sequence[Backend], ledger: Ledger, *, grace: float, idle: float = 0.0) -> None:
+    def __init__(
+        self, backends: Sequence[Backend], ledger: Ledger, *, grace: float, idle: float = 0.0, name_them: bool = True
+    ) -> None:
         """
         Args:
             backends: Whom to serve by, the default one first; at least one.
             ledger: What the stores can't tell.
             grace: Seconds a backend has to heed an interrupt.
             idle: Seconds after which an idle session's backend is let go; 0: never.
+            name_them: Whether sessions without a title are asked for a generated one.
         """
         self.backends = {backend.name: backend for backend in backends}
         self.default = backends[0]
         self._ledger = ledger
         self._grace = grace
         self._idle = idle
+        self._name_them = name_them
         self._keeper = TitleKeeper(ledger)
         self._watcher = Watcher()
         self._sessions: dict[str, Session] = {}
@@ -264,7 +279,16 @@ class Hub:
     async def _start(
         self, backend: Backend, spec: SessionSpec, client: Client, known: tuple[str, str] | None
     ) -> Session:
-        session = Session(backend, spec, self._keeper, self._bind, grace=self._grace, idle=self._idle, known=known)
+        session = Session(
+            backend,
+            spec,
+            self._keeper,
+            self._bind,
+            grace=self._grace,
+            idle=self._idle,
+            name_it=self._name_them,
+            known=known,
+        )
         session.attach(client)
         if known is not None:
             # From now on a second request for it finds this one.
@@ -495,6 +519,24 @@ class Hub:
             )
             for name, row in page.rows
         ]
+
+    async def tell(self, session_id: str, emit: Callable[[Update], None] | None) -> Told:
+        """A session of a store, without opening it: what is known of it, and to `emit`, if given, its whole history.
+
+        Raises:
+            SessionNotFound: No backend has it.
+            BridgeError: The backend can't tell.
+        """
+        located = await self._locate(session_id)
+        if located is None:
+            raise SessionNotFound(session_id)
+        key, row = located.key, located.row
+        title = self._keeper.seen_in_store(key, row.title, row.title_origin)
+        self._let_title_go(key)
+        if title.origin == "none":
+            title = TitleRecord(normalise(row.title or ""), "none")
+        await _replay(located, emit)
+        return Told(self._ledger.aliases(key.backend).get(key.id, key.id), key.backend, row, title)
 
 
 async def _replay(located: Located | None, emit: Callable[[Update], None] | None) -> None:

@@ -57,6 +57,11 @@ def state_directory() -> Path:
     return root / "acp-manifold"
 
 
+def ledger_path() -> Path:
+    """Where the ledger of this person is."""
+    return state_directory() / "ledger.sqlite3"
+
+
 class Ledger:
     """Titles with their origin, and aliases. All calls are short, synchronous and never raise for a bad file.
 

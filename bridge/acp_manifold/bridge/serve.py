@@ -27,6 +27,7 @@ def serve(
     *,
     grace: float = INTERRUPT_GRACE,
     idle: float = IDLE_TIMEOUT,
+    name_them: bool = True,
     log_file: str | None = None,
     verbose: bool = False,
 ) -> int:
@@ -36,6 +37,7 @@ def serve(
         names: The backends to serve; none means every installed one.
         grace: Seconds a backend has to heed an interrupt.
         idle: Seconds after which an idle session's backend is let go; 0: never.
+        name_them: Whether sessions without a title are asked for a generated one.
         log_file: Where to log beside stderr.
         verbose: Whether to log everything.
 
@@ -58,7 +60,7 @@ def serve(
 
     from .agent import run
 
-    run(backends, grace=grace, idle=idle)
+    run(backends, grace=grace, idle=idle, name_them=name_them)
     return 0
 
 

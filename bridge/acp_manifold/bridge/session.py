@@ -71,6 +71,7 @@ class Session:
         *,
         grace: float,
         idle: float,
+        name_it: bool = True,
         known: tuple[str, str] | None = None,
     ) -> None:
         """
@@ -81,6 +82,7 @@ class Session:
             bound: Told whenever the backend's name of the session changes.
             grace: Seconds a backend has to heed an interrupt.
             idle: Seconds without any event after which the backend is let go until the next prompt; 0: never.
+            name_it: Whether it is asked for a generated title while it has none.
             known: Our id and the backend's, for a session that is in a store.
         """
         self.backend = backend
@@ -98,6 +100,7 @@ class Session:
         self._keeper = keeper
         self._bound = bound
         self._grace = grace
+        self._name_it = name_it
         self._rest = Rest(idle, self._may_rest, self._let_go)
         self._busy = 0
         """How many requests of ours, other than turns, the backend works on."""
@@ -434,7 +437,9 @@ class Session:
         self.update(SessionInfo(title=title))
 
     def _ask_for_title(self, turn: Turn, live: BackendSession) -> None:
-        if self._tasks is None or self.key is None or self._keeper.current(self.key).origin != "none":
+        if not self._name_it or self._tasks is None or self.key is None:
+            return
+        if self._keeper.current(self.key).origin != "none":
             return
         text = typed_text(turn.prompt)
         if text:

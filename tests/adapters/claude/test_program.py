@@ -13,7 +13,7 @@ import pytest
 from acp_manifold.adapters.claude import ClaudeBackend
 from acp_manifold.adapters.claude.login import login
 from acp_manifold.adapters.claude.program import find_program
-from acp_manifold.bridge.backend import Backend
+from acp_manifold.bridge.backend import Backend, Inspection
 
 
 def executable(folder: Path) -> Path:
@@ -110,3 +110,19 @@ def test_a_lab_leads_the_cli_to_its_folder_and_its_model(tmp_path: Path) -> None
 def test_the_backend_is_what_the_bridge_asks_for() -> None:
     backend: Backend = ClaudeBackend({})
     assert (backend.name, backend.label, backend.auth.id) == ("claude", "Claude Code", "claude-login")
+
+
+@pytest.mark.anyio
+async def test_an_inspection_tells_the_version_the_store_and_what_is_wrong_with_them(tmp_path: Path) -> None:
+    program = executable(tmp_path / "bin")
+    program.write_text('#!/bin/sh\necho "9.9 $1"\n')
+    env = {"PATH": f"{program.parent}:/bin", "CLAUDE_CONFIG_DIR": str(tmp_path / "config")}
+    store = tmp_path / "config" / "projects"
+    seen = await ClaudeBackend(env).inspect()
+    assert seen == Inspection("9.9 --version", store, (), ())
+    store.parent.mkdir()
+    store.touch()
+    program.write_text("#!/bin/sh\nexit 4\n")
+    version, unreadable = (await ClaudeBackend(env).inspect()).problems
+    assert version == f"{program} did not tell its version: exit status 4. Install Claude Code anew"
+    assert unreadable == f"{store} can't be read (Not a directory): make it a directory that you can read and write"

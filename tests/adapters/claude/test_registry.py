@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from acp_manifold.adapters.claude import ClaudeBackend
-from acp_manifold.adapters.claude.registry import Holder, holder_of, refuse_if_held
+from acp_manifold.adapters.claude.registry import Holder, holder_of, holders, refuse_if_held
 from acp_manifold.adapters.model import Model, run_model
 from acp_manifold.adapters.model.lab import private_environment
 from acp_manifold.bridge.backend import SessionSpec
@@ -53,6 +53,16 @@ def test_a_live_process_that_wrote_itself_down_holds_its_session(tmp_path: Path)
     assert holder_of(tmp_path, "s1", ()) == Holder(os.getpid(), "cli", "/work")
     assert holder_of(tmp_path, "s2", ()) is None
     assert holder_of(tmp_path, "s1", {os.getpid()}) is None, "our own processes hold nothing against us"
+
+
+@linux
+def test_all_that_is_held_is_told_with_where(tmp_path: Path) -> None:
+    record(tmp_path, os.getpid(), sessionId="s3", entrypoint="sdk-py")
+    record(tmp_path, os.getppid(), procStart="1")
+    (found,) = holders(tmp_path)
+    assert found == ("s3", Holder(os.getpid(), "sdk-py", "/work"))
+    assert found[1].where == "another program (sdk-py)"
+    assert holders(tmp_path / "elsewhere") == []
 
 
 @linux

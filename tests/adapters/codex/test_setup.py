@@ -102,3 +102,22 @@ def test_the_lab_stays_in_its_folder(tmp_path: Path) -> None:
     assert all(Path(env[name]).is_relative_to(tmp_path) for name in ("HOME", "CODEX_HOME"))
     config = tomllib.loads((Path(env["CODEX_HOME"]) / "config.toml").read_text())
     assert config["model_providers"][config["model_provider"]]["base_url"] == "http://127.0.0.1:4711/v1"
+
+
+@pytest.mark.anyio
+async def test_an_inspection_tells_the_version_the_home_and_what_is_wrong_with_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "codex"
+    program.write_text('#!/bin/sh\necho "codex-cli 9 $1"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("CODEX_PATH", str(program))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+    with anyio.fail_after(10):
+        seen = await CodexBackend().inspect()
+        assert (seen.version, seen.store, seen.problems) == ("codex-cli 9 --version", tmp_path, ())
+        monkeypatch.setenv("CODEX_HOME", str(tmp_path / "none"))
+        monkeypatch.setenv("CODEX_PATH", "/no/codex")
+        home, version = (await CodexBackend().inspect()).problems
+    assert "CODEX_HOME names" in home and "make it, or unset" in home
+    assert version == "/no/codex can't be started: No such file or directory: correct or unset CODEX_PATH"

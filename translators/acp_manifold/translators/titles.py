@@ -34,11 +34,13 @@ DECISIONS: dict[tuple[Origin, Origin], Decision] = {
 }
 """(what we have, what arrives) -> what to do with what arrives."""
 
-_ESCAPES = re.compile(
+ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS and kin, with their end
     r"|\x1b[ -/]*[0-~]"  # two-character and charset sequences
 )
+"""What a terminal would obey."""
+
 _ZWJ = "\u200d"
 _INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs", "Cs"})
 _INVISIBLE_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f")
@@ -56,7 +58,7 @@ def normalise(title: str) -> str:
     as do lone surrogates; runs of space become one; the ends are trimmed; the rest is cut at
     `LIMIT` code points, never between a base and what modifies it nor inside a flag.
     """
-    without_escapes = _ESCAPES.sub(" ", title)
+    without_escapes = ESCAPES.sub(" ", title)
     spaced = "".join(_visible(without_escapes))
     cut = _cut(" ".join(spaced.split()))
     return cut if any(_is_drawn(char) for char in cut) else ""

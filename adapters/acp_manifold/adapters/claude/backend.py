@@ -21,6 +21,7 @@ from acp_manifold.bridge.backend import (
     AuthMethod,
     BackendSession,
     Host,
+    Inspection,
     ListQuery,
     Login,
     Program,
@@ -89,6 +90,12 @@ class ClaudeBackend:
         from acp_manifold.adapters.claude.login import login
 
         return login(self._environ)
+
+    async def inspect(self) -> Inspection:
+        """The CLI, its store and who has it open; see `Backend.inspect`."""
+        from acp_manifold.adapters.claude.inspect import inspection
+
+        return await inspection(self.program(), self._environ)
 
     def session(
         self, spec: SessionSpec, events: SessionEvents, *, resume: str | None = None

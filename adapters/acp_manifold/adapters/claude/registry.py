@@ -33,6 +33,21 @@ class Holder(NamedTuple):
     """How it was started: `cli` is a terminal, `sdk-py`, `sdk-cli` and their like are programs."""
     cwd: str
 
+    @property
+    def where(self) -> str:
+        """Where it runs, for people."""
+        return "a terminal" if self.entrypoint == "cli" else f"another program ({self.entrypoint})"
+
+
+def holders(config: Path) -> list[tuple[str, Holder]]:
+    """Every session that a live process has open, as far as the registry tells, with the process."""
+    found: list[tuple[str, Holder]] = []
+    for record in _records(config / "sessions"):
+        session_id, pid = as_str(record.get("sessionId")), as_int(record.get("pid"))
+        if session_id is not None and pid is not None and _lives(pid, record):
+            found.append((session_id, Holder(pid, text(record, "entrypoint", "unknown"), text(record, "cwd"))))
+    return found
+
 
 def holder_of(config: Path, session_id: str, ours: Collection[int]) -> Holder | None:
     """The process, none of `ours`, that has a session open, as far as the registry tells."""
@@ -52,9 +67,8 @@ def refuse_if_held(config: Path, session_id: str, ours: Collection[int]) -> None
     holder = holder_of(config, session_id, ours)
     if holder is None:
         return
-    where = "a terminal" if holder.entrypoint == "cli" else f"another program ({holder.entrypoint})"
     raise InvalidRequest(
-        f"Session {session_id} is open in another Claude Code process, pid {holder.pid}, from {where}, "
+        f"Session {session_id} is open in another Claude Code process, pid {holder.pid}, from {holder.where}, "
         f"in {holder.cwd}. Close it there first",
         {"reason": "thread_active_writer", "sessionId": session_id, "pid": holder.pid},
     )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from acp_manifold.bridge.backend import (
     AuthMethod,
     Host,
+    Inspection,
     ListQuery,
     Login,
     Program,
@@ -112,6 +113,12 @@ class CodexBackend:
 
         server = self._life.server if self._life is not None else None
         return await login_of(server, programs.codex_home())
+
+    async def inspect(self) -> Inspection:
+        """The CLI, its store and who has it open."""
+        from .inspect import inspection
+
+        return await inspection(self.program())
 
     async def _no_login(self) -> LoginNeeded | None:
         """Why no session can be begun, if it is certain that there is no login."""
