@@ -191,6 +191,16 @@ async def test_status_and_last_words_are_told() -> None:
         assert child.describe_exit() == "exited with status 3; last on stderr:\nSyntaxError: marker"
 
 
+async def test_the_frames_of_a_panic_are_left_out_and_what_stands_around_them_is_told() -> None:
+    frames = "".join(f"   {number}: <unknown>\n             at ./x.rs:{number}\n" for number in range(30))
+    said = f"thread 'main' panicked: marker\nstack backtrace:\n{frames}and then: another\n"
+    async with running(["sh", "-c", 'printf %s "$0" >&2; exit 1', said]) as child:
+        with anyio.fail_after(5):
+            assert await child.wait() == 1
+        expected = "exited with status 1; last on stderr:\nthread 'main' panicked: marker\nand then: another"
+        assert child.describe_exit() == expected
+
+
 async def test_a_signal_is_named() -> None:
     async with running(["sleep", "60"]) as child:
         assert child.describe_exit() == "is still running"

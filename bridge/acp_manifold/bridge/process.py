@@ -36,6 +36,9 @@ STDERR_TAIL: Final = 64 * 1024
 _ESCAPE: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 """A terminal's colour or cursor sequence: codex-cli 0.163.0 colours its stderr, whoever reads it."""
 
+_BACKTRACE: Final = re.compile(r"^.*stack backtrace:(?:\n\s+(?:\d+:|at ).*)*\n?", re.IGNORECASE | re.MULTILINE)
+"""The frames of a Rust panic: codex-cli 0.163.0 prints a page of them, without names."""
+
 _TOLD_LINES: Final = 12
 _TOLD_WIDTH: Final = 400
 """How many lines of the tail an error message repeats, and how many characters of each."""
@@ -155,8 +158,8 @@ class Child:
         await self._exited.wait()
 
     def describe_exit(self) -> str:
-        """How it ended, as the end of a sentence, and the last it said on stderr."""
-        said = _ESCAPE.sub("", self.stderr_tail).split("\n")
+        """How it ended, as the end of a sentence, and the last it said on stderr, without the frames of a Rust panic."""
+        said = _BACKTRACE.sub("", _ESCAPE.sub("", self.stderr_tail)).split("\n")
         lines = [line.rstrip()[-_TOLD_WIDTH:] for line in said if line.strip()]
         told = "\n".join(lines[-_TOLD_LINES:])
         return f"{_how(self._process.returncode)}; last on stderr:\n{told}" if told else _how(self._process.returncode)

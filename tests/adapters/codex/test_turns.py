@@ -48,7 +48,7 @@ async def test_interleaved_threads_reach_their_own_sessions(fake: FakeCodex, wor
         lines += [_delta(0, f"a{index} "), _delta(1, f"b{index} ")]
         if index % 10 == 0:
             lines += [_line("t-unknown", "u", "zz"), _line("$T0", "u-stale", "old")]
-    fake.plays([fx.gate("go"), fx.done()], [*lines, fx.done()])
+    fake.plays([_delta(0, "begun: "), fx.gate("go"), fx.done()], [*lines, fx.done()])
     a, b = ScriptedEvents(), ScriptedEvents()
     with anyio.fail_after(10):
         async with running() as (backend, _):
@@ -56,10 +56,10 @@ async def test_interleaved_threads_reach_their_own_sessions(fake: FakeCodex, wor
             async with backend.session(spec, a) as first, backend.session(spec, b) as second:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(first.prompt, HELLO)
-                    await logged(fake.prompts)
+                    await a.until(lambda: a.said)
                     await second.prompt(HELLO)
                     fake.open("go")
-    assert a.said == "".join(f"a{index} " for index in range(100))
+    assert a.said == "begun: " + "".join(f"a{index} " for index in range(100))
     assert b.said == "".join(f"b{index} " for index in range(100))
 
 
