@@ -286,8 +286,11 @@ class Connection:
 
     async def _delete(self, params: JsonObject, call: Call) -> JsonObject:
         session_id = requests.session_id(params)
-        await self._hub.delete(session_id)
-        self._attached.pop(session_id, None)
+        try:
+            await self._hub.delete(session_id)
+        finally:
+            if self._hub.find(session_id, self) is None:
+                self._attached.pop(session_id, None)
         return {}
 
     def _set_config_option(self, params: JsonObject, call: Call) -> Awaitable[JsonObject]:

@@ -396,15 +396,18 @@ class Hub:
         async with self._changing.holding(self._lock_name(session_id)):
             located = await self._locate(session_id)
             session = self._open_one(session_id, located)
-            if session is not None:
+            if session is not None and session.key is not None:
+                backend, key = session.backend, session.key
+                await session.delete(lambda: backend.delete(key.id))
+            elif session is not None:
                 await session.end()
-                found = (session.backend, session.key) if session.key is not None else None
+                return
+            elif located is not None:
+                key = located.key
+                await located.backend.delete(key.id)
             else:
-                found = (located.backend, located.key) if located is not None else None
-            if found is not None:
-                backend, key = found
-                await backend.delete(key.id)
-                self._keeper.forget(key)
+                return
+            self._keeper.forget(key)
 
     async def set_title(self, session_id: str, title: str) -> str:
         """Set a title for a client and give back what is stored; every attached client is told.

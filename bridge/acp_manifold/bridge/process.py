@@ -158,7 +158,7 @@ class Child:
         await self._exited.wait()
 
     def describe_exit(self) -> str:
-        """How it ended, as the end of a sentence, and the last it said on stderr, without the frames of a Rust panic."""
+        """How it ended, as the end of a sentence, and the last it said on stderr, without the frames of a panic."""
         said = _BACKTRACE.sub("", _ESCAPE.sub("", self.stderr_tail)).split("\n")
         lines = [line.rstrip()[-_TOLD_WIDTH:] for line in said if line.strip()]
         told = "\n".join(lines[-_TOLD_LINES:])

@@ -7,7 +7,7 @@ are changed synchronously; only then is anything awaited.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
@@ -110,6 +110,8 @@ class Session:
         self._at_rest = anyio.Lock()
         """Held while the store is looked at or written with no CLI on the session."""
         self._ending = False
+        self._muted = False
+        """Whether the live CLI is being ended for not heeding an interrupt: its turn has its outcome."""
         self._driver: Client | None = None
         self._tasks: TaskGroup | None = None
         self._follows = ExitStack()
@@ -217,7 +219,7 @@ class Session:
 
     def update(self, update: Update) -> None:
         """An event of the backend: to every attached client."""
-        if self._ending:
+        if self._ending or self._muted:
             return
         self._rest.stir()
         if isinstance(update, Commands):
@@ -229,6 +231,7 @@ class Session:
 
     def moved(self, session_id: str) -> None:
         """The conversation goes on under another name of the backend's; see `SessionEvents.moved`."""
+        self._from_store = False
         self._name(Key(self._serving.name, session_id), left=True)
 
     async def room(self) -> None:
@@ -264,6 +267,7 @@ class Session:
 
     def _opened(self, live: BackendSession) -> None:
         self._rest.stir()
+        self._muted = False
         if not self.id:
             self.id = live.id
             self.questions = Questions(self.id)
@@ -318,6 +322,9 @@ class Session:
             await turn.ended()
         if patience.cancelled_caught:
             logger.warning("session %s: %s ignored the interrupt for %g s", self.id, self.backend.label, self._grace)
+            if self._slot.live is live:
+                live.abandon()
+                self._muted = True
             turn.scope.cancel()
             await self._slot.release()
 
@@ -370,7 +377,10 @@ class Session:
 
     async def _let_go(self) -> None:
         logger.info("session %s: nothing happens; %s is let go until the next prompt", self.id, self.backend.label)
-        await self._slot.release()
+        # Should the store lose it meanwhile, that is told, and not a conversation begun that knows nothing.
+        self._from_store = self._from_store or await self._stored() is not None
+        if self._may_rest():
+            await self._slot.release()
 
     @contextmanager
     def _working(self) -> Generator[None]:
@@ -381,6 +391,20 @@ class Session:
         finally:
             self._busy -= 1
             self._rest.stir()
+
+    async def delete(self, remove: Callable[[], Awaitable[None]]) -> None:
+        """Have the store remove the session, and end it; a refusal changes nothing for one that is at rest.
+
+        Args:
+            remove: Removes it; may raise.
+        """
+        if await self._slot.current() is None:
+            async with self._at_rest:
+                await remove()
+            await self.end()
+        else:
+            await self.end()
+            await remove()
 
     # -- background work ------------------------------------------------------------------------
 

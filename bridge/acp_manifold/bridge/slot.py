@@ -79,7 +79,9 @@ class Slot:
         if self._over:
             raise self._error
         tried = self._tried
-        self._wanted.set()
+        if self._phase != "opening":
+            # Else it would be opened once more, for nobody, when this one is let go.
+            self._wanted.set()
         await tried.wait()
         if self._live is None:
             raise self._error

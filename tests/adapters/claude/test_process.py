@@ -175,14 +175,16 @@ def files_in(folder: Path) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.is_file()]
 
 
-async def test_mcp_servers_are_in_a_private_file_that_ends_with_the_session(
+async def test_mcp_servers_are_in_a_private_file_until_the_cli_has_read_it(
     fake: FakeClaude, backend: ClaudeBackend, work: Path
 ) -> None:
     servers = (StdioServer("one", "prog", ("-x",), {"TOKEN": "CCC"}), HttpServer("two", "http://h", {"Auth": "DDD"}))
     spec = SessionSpec(str(work), servers, additional_directories=("/extra",))
+    fake.plays([], cwd=work, late="read")
     with anyio.fail_after(5):
         async with hub(backend), backend.session(spec, Listener()) as session:
-            await session.prompt(saying("x"))
+            while not fake.starts():
+                await anyio.lowlevel.checkpoint()
             argv = fake.starts()[0]["argv"]
             path = Path(next(word for word in argv if word.startswith("--mcp-config=")).partition("=")[2])
             assert modes(path) == (0o600, 0o700)
@@ -192,6 +194,10 @@ async def test_mcp_servers_are_in_a_private_file_that_ends_with_the_session(
             }
             assert "--add-dir=/extra" in argv
             assert "CCC" not in str(argv) and "DDD" not in str(argv)
+            fake.open("read")
+            await session.prompt(saying("x"))
+            while modes(path) != (None, 0o700):
+                await anyio.lowlevel.checkpoint()
     assert modes(path) == (None, None)
 
 

@@ -164,10 +164,9 @@ class ClaudeBackend:
         host = life.host
 
         def heard(title: Title) -> None:
-            host.title_heard(self.name, session_id, title.text, title.origin)
             live = life.live.get(session_id)
-            if live is not None and title.origin == "user":
-                live.title_appended(title.text)
+            if live is None or title.origin != "user" or not live.title_appended(title.text):
+                host.title_heard(self.name, session_id, title.text, title.origin)
 
         path = self._store.expected_path(session_id, cwd)
         stop = host.watch(path, TitleTail(path, heard).changed)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from acp_manifold.translators.claude.permissions import rule_name
+from acp_manifold.translators.narrow import JsonObject, as_list, as_objects
+
 
 class Carried:
     """One for each session of ours, for all processes that serve it in turn."""
@@ -9,6 +12,10 @@ class Carried:
     def __init__(self) -> None:
         self.hidden: tuple[str, ...] = ()
         """Slash commands that only make sense in a terminal."""
+        self.rules: list[str] = []
+        """What the person has allowed for the session: `Bash(git log:*)`."""
+        self.folders: list[str] = []
+        """Directories added for the session."""
         self._first: str | None = None
         self._mode: str | None = None
 
@@ -16,6 +23,17 @@ class Carried:
         """The CLI tells the permission mode it is in."""
         self._first = self._first or mode
         self._mode = mode
+
+    def remember(self, change: JsonObject) -> None:
+        """A change of permissions that the person has chosen; one for longer than the session the CLI keeps itself."""
+        if change.get("destination") != "session":
+            return
+        if change.get("type") == "addRules" and change.get("behavior") == "allow":
+            self.rules += [
+                name for rule in as_objects(change.get("rules")) if (name := rule_name(rule)) not in self.rules
+            ]
+        elif change.get("type") == "addDirectories":
+            self.folders += [folder for folder in as_list(change.get("directories")) if isinstance(folder, str)]
 
     @property
     def mode(self) -> str | None:

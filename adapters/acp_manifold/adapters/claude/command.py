@@ -10,6 +10,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from acp_manifold.adapters.claude.carried import Carried
 from acp_manifold.bridge.backend import HttpServer, McpServer, SessionSpec, StdioServer
 from acp_manifold.translators.narrow import JsonObject
 
@@ -31,7 +32,7 @@ do in the terminal, and the trust a folder was given there decides about project
 
 
 def arguments(
-    session_id: str, *, resume: bool, spec: SessionSpec, mcp_config: Path | None, mode: str | None = None
+    session_id: str, *, resume: bool, spec: SessionSpec, mcp_config: Path | None, carried: Carried | None = None
 ) -> tuple[str, ...]:
     """All arguments of a session's process.
 
@@ -40,9 +41,13 @@ def arguments(
     words: list[str] = [*STREAM_JSON, f"--resume={session_id}" if resume else f"--session-id={session_id}"]
     if mcp_config is not None:
         words.append(f"--mcp-config={mcp_config}")
-    if mode is not None:
-        words.append(f"--permission-mode={mode}")
-    words += [f"--add-dir={folder}" for folder in spec.additional_directories]
+    folders = list(spec.additional_directories)
+    if carried is not None:
+        if carried.mode is not None:
+            words.append(f"--permission-mode={carried.mode}")
+        words += [f"--allowedTools={rule}" for rule in carried.rules]
+        folders += carried.folders
+    words += [f"--add-dir={folder}" for folder in folders]
     return tuple(words)
 
 

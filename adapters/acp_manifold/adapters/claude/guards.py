@@ -16,7 +16,6 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -26,11 +25,11 @@ from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.at_rest import write_title
 from acp_manifold.adapters.claude.registry import holder_of
-from acp_manifold.adapters.claude.scan import titles_after
+from acp_manifold.adapters.claude.scan import beside, titles_after
 from acp_manifold.bridge.backend import Host
 from acp_manifold.bridge.descriptors import readable
 from acp_manifold.bridge.errors import InvalidRequest
-from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_object, as_str, text
+from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_object, as_str
 
 logger = logging.getLogger(__name__)
 
@@ -201,20 +200,11 @@ def keep(guard: Guard) -> bool:
     if last is not None and last.origin == "user" and last.text == guard.title:
         return True
     by_a_person = last is not None and last.origin == "user" and last.text not in guard.earlier
-    if by_a_person or _renamed_at(guard.path) > guard.at:
+    if by_a_person or beside(guard.path)[1] > guard.at:
         return False
     logger.info("claude: an older title came back to session %s: ours is written again", guard.session_id)
     write_title(guard.path, guard.session_id, guard.title)
     return True
-
-
-def _renamed_at(path: Path) -> float:
-    """When the CLI was last told a title, in seconds since 1970; 0 if never."""
-    try:
-        told = as_object(json.loads((path.with_suffix("") / "custom-title.json").read_bytes()))
-        return datetime.fromisoformat(text(told, "at")).timestamp()
-    except (OSError, ValueError, RecursionError):
-        return 0.0
 
 
 def _save(path: Path, guard: Guard) -> None:

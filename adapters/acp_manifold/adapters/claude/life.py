@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
+from anyio import to_thread
 
 from acp_manifold.adapters.claude.carried import Carried
 from acp_manifold.adapters.claude.guards import Guards
+from acp_manifold.adapters.claude.registry import refuse_if_held
 from acp_manifold.bridge.backend import Host
 from acp_manifold.bridge.ledger import state_directory
 
@@ -21,8 +23,9 @@ if TYPE_CHECKING:
 class Life:
     """One for each `ClaudeBackend.running`."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, config: Path) -> None:
         self.host = host
+        self._config = config
         self.carried: dict[str, Carried] = {}
         """By session id, for as long as the session is followed."""
         self.pids: set[int] = set()
@@ -30,6 +33,10 @@ class Life:
         self.live: dict[str, ClaudeSession] = {}
         """Who serves which session now."""
         self.guards: Guards
+
+    async def refuse_if_held(self, session_id: str) -> None:
+        """See `registry.refuse_if_held`."""
+        await to_thread.run_sync(refuse_if_held, self._config, session_id, frozenset(self.pids))
 
     @contextmanager
     def serving(self, pid: int, session: ClaudeSession) -> Generator[None]:
@@ -54,7 +61,7 @@ async def living(host: Host, config: Path) -> AsyncGenerator[Life]:
     """The life of the backend in one hub; everything of it ends with the context."""
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
-        life = Life(host)
+        life = Life(host, config)
         life.guards = Guards(state_directory() / "claude-titles", config, host, tasks, life.pids)
         life.guards.take_up()
         try:

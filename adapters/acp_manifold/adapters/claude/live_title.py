@@ -35,6 +35,9 @@ READ_BACK_LIMIT: Final = 2.0
 """Seconds for the record to appear in a transcript that is there; it is there before the answer is (2.1.332)."""
 
 
+_TRIES: Final = 3
+"""How often a title is set that older ones are written over."""
+
 ECHO_LIMIT: Final = 5.0
 """Seconds within which the record of a title that we had the CLI set is seen in the transcript; 0.2 are usual."""
 
@@ -69,6 +72,8 @@ class LiveTitle:
         """Around the look for a title that was set while there was no transcript; another title ends it."""
         self._known: str | None = None
         """The title in the CLI's memory, as far as it was told us or by us."""
+        self._past: set[str] = set()
+        """Every title it ever had there."""
         self._sent: dict[str, float] = {}
         """Titles that we had the CLI set, and until when its transcript may tell us of them."""
         self._gone: str | None = None
@@ -94,15 +99,20 @@ class LiveTitle:
             return title
         self._kept = None
         await self._ready()
-        before = await self._size()
         self._confirming.cancel()
-        await self._control.request(self._request(title), RENAME_LIMIT)
-        if before is None and await self._size() is None:
-            if self._gone is not None:
-                raise BackendGone(self._gone)
-            self._confirm_later(title)
-            return title
-        return await self._read_back(before or 0, title)
+        for _ in range(_TRIES):
+            before = await self._size()
+            await self._control.request(self._request(title), RENAME_LIMIT)
+            if before is None and await self._size() is None:
+                if self._gone is not None:
+                    raise BackendGone(self._gone)
+                self._confirm_later(title)
+                return title
+            stored = await self._read_back(before or 0, title)
+            if stored is not None:
+                return stored
+            logger.info("%s: an older title was written behind the new one: set again", self._name)
+        raise BackendFault(f"Claude Code writes older titles behind the new one of session {self._id}; set it again")
 
     def moved(self, session_id: str) -> None:
         """The conversation goes on under another id."""
@@ -111,16 +121,35 @@ class LiveTitle:
     def told(self, title: str) -> None:
         """The process tells the title it has."""
         self._known = title
+        self._past.add(title)
 
-    def appended(self, title: str) -> None:
-        """A title was appended to the transcript; one that is not the process's own is put into its memory.
+    def appended(self, title: str) -> bool:
+        """A title was appended to the transcript. One by another program is put into the memory of the process.
 
         Else it would write its own over it, once it has written 64 KB (Claude Code 2.1.332).
+
+        Returns:
+            Whether it is an older one of the process's own, which counts for nothing: what was on its way to
+            the file when a new one was set may come behind that.
         """
         if not self._stored or self._kept is not None or self._gone is not None or title == self._known:
-            return
-        if self._sent.get(title, 0.0) < anyio.current_time():
-            self._tasks.start_soon(self._adopt, title)
+            return False
+        fresh = self._sent.get(title, 0.0) >= anyio.current_time()
+        if fresh or (title in self._past and self._store.renamed_to(self._id) != title):
+            self._tasks.start_soon(self._put_back, self._known)
+            return True
+        self._tasks.start_soon(self._adopt, title)
+        return False
+
+    async def _put_back(self, title: str | None) -> None:
+        """Set the title once more, if an older one stands behind it."""
+        try:
+            if title is not None and title == self._known and await self._last_title(0) != title:
+                await self._control.request(self._request(title), RENAME_LIMIT)
+        except BackendGone:
+            pass  # What it has in memory is the right one, and it will write no other.
+        except BackendFault as exc:
+            logger.warning("%s: an older title may have come back: %s", self._name, exc.message)
 
     async def _adopt(self, title: str) -> None:
         logger.info("%s: renamed by another program", self._name)
@@ -141,6 +170,7 @@ class LiveTitle:
     def _request(self, title: str) -> JsonObject:
         now = anyio.current_time()
         self._known = title
+        self._past.add(title)
         self._sent = {sent: until for sent, until in self._sent.items() if until > now}
         self._sent[title] = now + ECHO_LIMIT
         # `host`: under `remote`, the default, it would count as renamed from another machine.
@@ -162,7 +192,8 @@ class LiveTitle:
                 logger.info("%s: the title set before there was a transcript is not in it: set again", self._name)
                 before = await self._size()
                 await self._control.request(self._request(title), RENAME_LIMIT)
-                await self._read_back(before or 0, title)
+                if await self._read_back(before or 0, title) is None:
+                    await self._control.request(self._request(title), RENAME_LIMIT)
             except BackendGone:
                 pass  # The prompt that runs tells it.
             except BackendFault as exc:
@@ -178,25 +209,31 @@ class LiveTitle:
             return await self._in_transcript(is_last)
         return await is_last() is True
 
-    async def _read_back(self, before: int, title: str) -> str:
-        """The title written behind the first `before` bytes of the transcript: `title`, or what is there instead.
+    async def _read_back(self, before: int, title: str) -> str | None:
+        """What was written behind the first `before` bytes of the transcript: `title`, or what the CLI made of it.
 
-        A title set a moment earlier may come behind them too, so another one counts only when the time is up.
+        None if the CLI has written an older title of its own behind it, which was on the way there already.
 
         Raises:
             BackendFault: None was written in time.
             BackendGone: The process ended first.
         """
 
-        async def ours() -> str | None:
-            return title if await self._last_title(before) == title else None
+        async def ours() -> list[str] | None:
+            found = await self._titles(before)
+            return found if title in found else None
 
+        found: list[str] = []
         with anyio.move_on_after(READ_BACK_LIMIT):
-            return await self._in_transcript(ours)
-        stored = await self._last_title(before)
-        if stored is None:
+            found = await self._in_transcript(ours)
+        if not found:
+            found = await self._titles(before)
+        if not found:
             raise BackendFault(f"Claude Code took the title of session {self._id} but has not stored it; set it again")
-        return stored
+        if title in found:
+            # Another one behind it is a later rename by somebody else, and comes as such.
+            return None if found[-1] != title and found[-1] in self._past else title
+        return found[-1]
 
     async def _in_transcript(self, look: Callable[[], Awaitable[_T | None]]) -> _T:
         """What `look` finds in the transcript, now or after a change of it.
@@ -227,6 +264,9 @@ class LiveTitle:
 
     async def _size(self) -> int | None:
         return await to_thread.run_sync(self._store.size, self._id)
+
+    async def _titles(self, offset: int) -> list[str]:
+        return await to_thread.run_sync(self._store.custom_titles_after, self._id, offset)
 
     async def _last_title(self, offset: int) -> str | None:
         return await to_thread.run_sync(self._store.custom_title_after, self._id, offset)

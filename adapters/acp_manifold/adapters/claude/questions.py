@@ -16,7 +16,7 @@ from acp_manifold.bridge.backend import SessionEvents
 from acp_manifold.translators.claude import permissions
 from acp_manifold.translators.claude.frames import ControlRequest
 from acp_manifold.translators.claude.input import control_answer, control_refusal
-from acp_manifold.translators.narrow import JsonObject, text
+from acp_manifold.translators.narrow import JsonObject, as_objects, text
 from acp_manifold.translators.updates import ToolCallUpdate
 
 logger = logging.getLogger(__name__)
@@ -26,8 +26,24 @@ class Questions:
     """The open questions of one session."""
 
     def __init__(
-        self, tasks: TaskGroup, send: Callable[[JsonObject], None], events: SessionEvents, cwd: str, name: str
+        self,
+        tasks: TaskGroup,
+        send: Callable[[JsonObject], None],
+        events: SessionEvents,
+        cwd: str,
+        name: str,
+        remember: Callable[[JsonObject], None],
     ) -> None:
+        """
+        Args:
+            tasks: What they are asked in.
+            send: Sends the CLI a message.
+            events: Whom to ask.
+            cwd: Where relative paths start.
+            name: Whom log lines speak of.
+            remember: Told each change of permissions that was chosen.
+        """
+        self._remember = remember
         self._tasks = tasks
         self._send = send
         self._events = events
@@ -64,6 +80,8 @@ class Questions:
                 return
             if permissions.allows(response):
                 self._events.update(ToolCallUpdate(asked.call_id, status="in_progress"))
+            for change in as_objects(response.get("updatedPermissions")):
+                self._remember(change)
             self._send(control_answer(frame.id, response))
 
     async def _ask(self, asked: permissions.Asked) -> str | None:

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from acp_manifold.adapters.claude.regular import open_to_read
 from acp_manifold.bridge.errors import InvalidRequest
 from acp_manifold.translators.narrow import JsonObject, as_int, as_object, as_str, text
 
@@ -90,7 +91,8 @@ def _records(folder: Path) -> Iterator[JsonObject]:
 
 def _record(path: Path) -> JsonObject | None:
     try:
-        return as_object(json.loads(path.read_bytes()))
+        with open_to_read(path) as file:
+            return as_object(json.loads(file.read()))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as exc:

@@ -7,14 +7,17 @@ looked for only when a row is to be shown.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from acp_manifold.adapters.claude.regular import open_to_read
 from acp_manifold.translators.claude.listing import Facts
 from acp_manifold.translators.claude.records import TITLE_MARK, Title, decode_line, title_of
+from acp_manifold.translators.narrow import as_object, as_str, text
 
 logger = logging.getLogger(__name__)
 
@@ -165,3 +168,17 @@ def is_near_end(path: Path, words: str) -> bool:
         file.seek(0, os.SEEK_END)
         file.seek(max(0, file.tell() - SEARCH_LIMIT))
         return words.encode() in file.read(SEARCH_LIMIT)
+
+
+def beside(path: Path) -> tuple[str | None, float]:
+    """The title in `custom-title.json` beside a transcript, and when it was set, in seconds since 1970.
+
+    Claude Code 2.1.332 writes it when it is told a title, and not when it appends an old one again.
+    None and 0 if there is no such file, or none that can be read.
+    """
+    try:
+        with open_to_read(path.with_suffix("") / "custom-title.json") as file:
+            told = as_object(json.loads(file.read()))
+        return as_str(told.get("customTitle")), datetime.fromisoformat(text(told, "at")).timestamp()
+    except (OSError, ValueError, RecursionError):
+        return None, 0.0

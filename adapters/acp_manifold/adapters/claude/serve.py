@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import anyio
 
 from acp_manifold.adapters.claude.carried import Carried
 from acp_manifold.adapters.claude.command import arguments, mcp_config_file
 from acp_manifold.adapters.claude.life import Life
+from acp_manifold.adapters.claude.lock import locked
 from acp_manifold.adapters.claude.session import NAME, ClaudeSession
 from acp_manifold.adapters.claude.store import Store
 from acp_manifold.bridge.backend import Host, SessionEvents, SessionSpec
+from acp_manifold.bridge.errors import BackendGone
+from acp_manifold.bridge.ledger import state_directory
 from acp_manifold.bridge.process import spawn
 
 
@@ -43,17 +47,20 @@ async def serve(
         resumed: Whether it is in the store, and to be gone on with.
 
     Raises:
+        InvalidRequest: Another agent has the session.
         BackendGone: It can't be started.
     """
     carried = life.carried.setdefault(session_id, Carried())
     failure: Exception | None = None
-    with mcp_config_file(spec.mcp_servers) as mcp_config:
-        words = arguments(session_id, resume=resumed, spec=spec, mcp_config=mcp_config, mode=carried.mode)
+    with locked(state_directory() / "claude-sessions", session_id), mcp_config_file(spec.mcp_servers) as mcp_config:
+        words = arguments(session_id, resume=resumed, spec=spec, mcp_config=mcp_config, carried=carried)
         name = f"{NAME} {session_id[:8]}"
         async with spawn((*command, *words), cwd=spec.cwd, env=env, name=name) as child:
             async with anyio.create_task_group() as tasks:
                 session = ClaudeSession(session_id, child, tasks, spec, events, host, store, resumed, life, carried)
                 tasks.start_soon(session.run)
+                if mcp_config is not None:
+                    tasks.start_soon(_take_away, mcp_config, session)
                 try:
                     with life.serving(child.pid, session):
                         yield session
@@ -65,3 +72,12 @@ async def serve(
                     tasks.cancel_scope.cancel()
     if failure is not None:
         raise failure
+
+
+async def _take_away(mcp_config: Path, session: ClaudeSession) -> None:
+    """The CLI has read the file by its handshake: nothing of it need be there should we be killed."""
+    try:
+        await session.ready()
+    except BackendGone:
+        return  # The end of the session takes it away.
+    await anyio.Path(mcp_config).unlink(missing_ok=True)

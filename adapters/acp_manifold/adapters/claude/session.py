@@ -31,6 +31,7 @@ from acp_manifold.bridge.errors import (
     BackendFault,
     BackendGone,
     BridgeError,
+    InvalidRequest,
     LoginNeeded,
     SessionNotFound,
     TaskNotFound,
@@ -117,7 +118,7 @@ class ClaudeSession:
         self._resumed = resumed
         self._conversation = Conversation(spec.cwd)
         self._control = Control(self._send)
-        self._questions = Questions(tasks, self._send, events, spec.cwd, child.name)
+        self._questions = Questions(tasks, self._send, events, spec.cwd, child.name, carried.remember)
         self._title = LiveTitle(
             session_id,
             spec,
@@ -125,7 +126,7 @@ class ClaudeSession:
             store,
             self._control,
             tasks,
-            self._ready_for_title,
+            self.ready,
             stored=resumed,
             name=child.name,
         )
@@ -222,13 +223,13 @@ class ClaudeSession:
         """Store a title; see `BackendSession.rename`."""
         return await self._title.rename(title)
 
-    def title_appended(self, title: str) -> None:
-        """A title was appended to the transcript, by the process or by another program."""
-        self._title.appended(title)
+    def title_appended(self, title: str) -> bool:
+        """A title was appended to the transcript, by the process or by another program; True if it is out of date."""
+        return self._title.appended(title)
 
     async def generate_title(self, prompt_text: str) -> str | None:
         """Have a model name the session; it is in the transcript then, as `ai-title`, and beats no custom title."""
-        await self._ready_for_title()
+        await self.ready()
         request: JsonObject = {
             "subtype": "generate_session_title",
             "description": prompt_text[:_TITLE_SOURCE],
@@ -273,13 +274,24 @@ class ClaudeSession:
             self._set_gone(f"Claude Code did not come up: {exc.message}")
             await self._child.kill()
             return
+        if self._resumed and not await self._has_it_alone():
+            return
         self._tell_commands()
         self._ready.set()
         if self._turn is not None:
             self._turn.go.set()
 
-    async def _ready_for_title(self) -> None:
-        """Wait for the handshake.
+    async def _has_it_alone(self) -> bool:
+        """Look once more, now that whoever began at the same moment is in the registry; our process gives way."""
+        try:
+            await self._life.refuse_if_held(self._id)
+        except InvalidRequest as exc:
+            self._set_gone(exc.message)
+            await self._child.kill()
+        return self._gone is None
+
+    async def ready(self) -> None:
+        """Wait for the handshake. For `serve`, and for titles.
 
         Raises:
             BackendGone: The process ended first.

@@ -96,6 +96,21 @@ class Store:
             logger.info("%s can't be read: %s", path, exc.strerror)
             return None
 
+    def custom_titles_after(self, session_id: str, offset: int) -> list[str]:
+        """Every custom title behind the first `offset` bytes of the session's transcript, in order."""
+        path = self.locate(session_id)
+        try:
+            found = scan.titles_after(path, offset) if path is not None else []
+        except OSError as exc:
+            logger.info("%s can't be read: %s", path, exc.strerror)
+            return []
+        return [title.text for title in found if title.origin == "user"]
+
+    def renamed_to(self, session_id: str) -> str | None:
+        """The title that a Claude Code process was last told for the session, as it stands beside the transcript."""
+        path = self.locate(session_id)
+        return scan.beside(path)[0] if path is not None else None
+
     def ends_with(self, session_id: str, uuid: str) -> bool:
         """Whether a record of that `uuid` is at the end of the session's transcript; True if that can't be told."""
         path = self.locate(session_id)

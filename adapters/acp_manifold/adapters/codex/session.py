@@ -120,7 +120,8 @@ class CodexSession:
 
     async def tasks(self) -> tuple[BackgroundTask, ...]:
         """What goes on in the background; see `BackendSession.tasks`. The id of a task is that of its item."""
-        return await listed(self._client, self._id)
+        running = self._stream.commands() if self._active is not None else ()
+        return tuple(task for task in await listed(self._client, self._id) if task.id not in running)
 
     async def task_output(self, task_id: str) -> TaskOutput:
         """What a task has printed, as far as it was told here; see `BackendSession.task_output`."""
@@ -130,7 +131,8 @@ class CodexSession:
 
     async def stop_task(self, task_id: str) -> None:
         """End a task; see `BackendSession.stop_task`."""
-        if not await stop(self._client, self._id, task_id):
+        running = self._active is not None and task_id in self._stream.commands()
+        if running or not await stop(self._client, self._id, task_id):
             raise TaskNotFound(self._id, task_id)
 
     # -- open and close -------------------------------------------------------------------------
@@ -406,9 +408,9 @@ class CodexSession:
             self._active = None
             self._turn_over.set()
             interrupted = text(turn, "status") == "interrupted"
-            commands = [item_id for item_id, kind in self._stream.open.items() if kind == "commandExecution"]
+            commands = self._stream.commands()
             # A command that a finished turn leaves running goes on; one of an interrupted turn is ended.
-            self._tell(self._stream.fail_open(None if interrupted else "commandExecution"))
+            self._tell(self._stream.fail_turn(None if interrupted else "commandExecution"))
             if interrupted and run is not None:
                 run.left = commands
         if run is not None and run.id == turn_id:

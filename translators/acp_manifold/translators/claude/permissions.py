@@ -146,11 +146,12 @@ def _label(suggestion: JsonObject) -> str | None:
 def _rules(suggestion: JsonObject, where: str) -> str | None:
     if suggestion.get("behavior") != "allow":
         return None
-    rules = [_rule(rule) for rule in as_objects(suggestion.get("rules"))]
+    rules = [rule_name(rule) for rule in as_objects(suggestion.get("rules"))]
     return f"Always allow {_cut(', '.join(rules))} {where}" if rules else None
 
 
-def _rule(rule: JsonObject) -> str:
+def rule_name(rule: JsonObject) -> str:
+    """A permission rule as the CLI writes it: `Bash(git log:*)`."""
     content = as_str(rule.get("ruleContent"))
     name = text(rule, "toolName")
     return f"{name}({content})" if content else name

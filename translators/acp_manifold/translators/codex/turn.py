@@ -72,12 +72,14 @@ class _Printed:
 class Stream:
     """What a thread has told so far, as far as the next line depends on it."""
 
-    __slots__ = ("_said", "failure", "items", "open", "_output", "_total", "input_tokens", "output_tokens")
+    __slots__ = ("_said", "failure", "items", "open", "_output", "_total", "earlier", "input_tokens", "output_tokens")
 
     def __init__(self) -> None:
         self._said: dict[str, int] = {}
         self._output: dict[str, _Printed] = {}
         self._total = -1
+        self.earlier: set[str] = set()
+        """Open tool calls of turns before this one: they go on in the background."""
         self.open: dict[str, str] = {}
         """Tool calls that have begun and not ended: item id -> item type."""
         self.items: dict[str, JsonObject] = {}
@@ -92,6 +94,7 @@ class Stream:
     def turn_begins(self) -> None:
         """Forget what belongs to one turn; open tool calls stay, since commands outlive turns."""
         self._said.clear()
+        self.earlier = set(self.open)
         self.failure = {}
         self.input_tokens = self.output_tokens = 0
 
@@ -102,9 +105,23 @@ class Stream:
             return (Unknown({"method": method, "params": params}),)
         return handler(self, params)
 
-    def fail_open(self, but: str | None = None) -> tuple[ToolCallUpdate, ...]:
-        """End the open tool calls (but those of one item type), for a turn that will not end them itself."""
-        ids = [item_id for item_id, kind in self.open.items() if kind != but]
+    def fail_open(self) -> tuple[ToolCallUpdate, ...]:
+        """End every open tool call, since nothing will come of it."""
+        return self._fail(list(self.open))
+
+    def fail_turn(self, but: str | None = None) -> tuple[ToolCallUpdate, ...]:
+        """End the open tool calls of this turn (but those of one item type), which it will not end itself."""
+        return self._fail([item_id for item_id, kind in self.open.items() if kind != but and self._is_of_turn(item_id)])
+
+    def commands(self) -> list[str]:
+        """Open commands that this turn began."""
+        kinds = self.open.items()
+        return [item_id for item_id, kind in kinds if kind == "commandExecution" and self._is_of_turn(item_id)]
+
+    def _is_of_turn(self, item_id: str) -> bool:
+        return item_id not in self.earlier
+
+    def _fail(self, ids: list[str]) -> tuple[ToolCallUpdate, ...]:
         for item_id in ids:
             self.closed(item_id)
         return tuple(ToolCallUpdate(item_id, status="failed") for item_id in ids)
