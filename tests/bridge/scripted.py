@@ -228,6 +228,7 @@ class ScriptedBackend:
         self.refuses: BridgeError | None = None
         """What opening a session raises."""
         self.refuses_titles: BridgeError | None = None
+        self.refuses_delete: BridgeError | None = None
         self.lets_rest = True
         """Whether a session that does nothing can be let go."""
         self.followed: list[str] = []
@@ -328,6 +329,8 @@ class ScriptedBackend:
         return title
 
     async def delete(self, session_id: str) -> None:
+        if self.refuses_delete is not None:
+            raise self.refuses_delete
         self.stored.pop(session_id, None)
 
     def lab(self, folder: Path, model_url: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_manifold.bridge.errors import BackendFault, BackendGone, LoginNeeded
+from acp_manifold.bridge.errors import BackendFault, BackendGone, InvalidRequest, LoginNeeded
 from acp_manifold.bridge.turn import QUEUE_LIMIT
 from acp_manifold.translators.narrow import JsonObject, obj
 from acp_manifold.translators.updates import MessageChunk, Text
@@ -482,3 +482,84 @@ async def test_the_end_of_a_session_cancels_what_runs_and_what_waits(tmp_path: P
         assert await editor.answer(running) == CANCELLED
         assert await editor.answer(waiting) == CANCELLED
         assert len(cli.prompts) == 1
+
+
+@pytest.mark.case("C07")
+async def test_nothing_is_told_of_a_turn_whose_backend_was_ended_for_ignoring_the_interrupt(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha, grace=0.05) as editor:
+        session, cli, asked = await started(editor, alpha, tmp_path)
+        cli.heeds = False
+        cli.call("call-1")
+        editor.tell("session/cancel", sessionId=session)
+        assert await editor.answer(asked) == CANCELLED
+        cli.say("late")
+        await cli.let_go()
+        cli.say("later")
+        again = editor.prompt(session, "again")
+        while len(alpha.sessions) < 2:
+            await alpha.opened()
+        await alpha.sessions[1].prompted()
+        alpha.sessions[1].say("anew")
+        alpha.sessions[1].finish()
+        assert await editor.answer(again) == END_TURN
+        assert editor.said(session) == "anew"
+        assert [update["status"] for update in editor.updates(session, "tool_call_update")] == ["failed"]
+
+
+async def test_requests_while_a_session_is_being_opened_open_it_once(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha, idle=0.05) as editor:
+        session, cli, asked = await started(editor, alpha, tmp_path)
+        cli.name_it(None)
+        cli.finish()
+        await editor.answer(asked)
+        await cli.let_go()
+        params: dict[str, object] = {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []}
+        resumed, prompted = editor.ask("session/resume", **params), editor.prompt(session, "go")
+        while len(alpha.sessions) < 2:
+            await alpha.opened()
+        await alpha.sessions[1].prompted()
+        alpha.sessions[1].name_it(None)
+        alpha.sessions[1].finish()
+        await editor.answer(resumed)
+        await editor.answer(prompted)
+        await alpha.sessions[1].let_go()
+        with anyio.move_on_after(0.2):
+            await editor.wait_for(lambda line: False)
+        assert len(alpha.sessions) == 2
+
+
+async def test_a_session_that_the_store_lost_while_it_lay_idle_is_not_begun_anew(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha, idle=0.05) as editor:
+        session, cli, asked = await started(editor, alpha, tmp_path)
+        cli.name_it(None)
+        cli.finish()
+        await editor.answer(asked)
+        await cli.let_go()
+        del alpha.stored[session]
+        with pytest.raises(Refused) as refused:
+            await editor.answer(editor.prompt(session, "again"))
+        assert refused.value.code == -32002
+        assert len(alpha.sessions) == 1
+
+
+async def test_a_delete_that_is_refused_changes_nothing(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha, idle=0.05) as editor:
+        session, cli, asked = await started(editor, alpha, tmp_path)
+        cli.name_it(None)
+        cli.finish()
+        await editor.answer(asked)
+        await cli.let_go()
+        alpha.refuses_delete = InvalidRequest("held", {"reason": "thread_active_writer"})
+        with pytest.raises(Refused) as refused:
+            await editor.request("session/delete", sessionId=session)
+        assert refused.value.data == {"reason": "thread_active_writer"}
+        again = editor.prompt(session, "again")
+        while len(alpha.sessions) < 2:
+            await alpha.opened()
+        await alpha.sessions[1].prompted()
+        alpha.sessions[1].finish()
+        assert await editor.answer(again) == END_TURN
