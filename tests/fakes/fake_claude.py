@@ -166,8 +166,8 @@ class FakeClaude:
         `interrupt`), `still_queued` (names the last message in the answer to it), `title` (what
         `generate_session_title` gives), `no_transcript` (writes none), `rename_error` (refuses renames
         with this text), `rename_as` (stores this title instead of any other), `forgets` (takes so many
-        renames without storing them), `rename_unanswered` (says nothing to renames), `stays` (does not
-        exit at the end of its stdin).
+        renames without storing them), `rename_unanswered` (says nothing to renames), `overtakes` (writes
+        this title behind so many renames: `[title, times]`), `stays` (does not exit at the end of its stdin).
         """
         key = str(cwd.resolve()) if cwd is not None else "*"
         self._runs[key] = [{"steps": list(steps), **options} for steps in (scripts or ([],))]
@@ -344,6 +344,10 @@ class _Fake:
         self._write({"type": "system", "subtype": "session_title_changed", "title": title, "session_id": self.session})
         if stores and self.transcript.exists():
             self._record({"type": "custom-title", "customTitle": title, "sessionId": self.session})
+            older, times = self.script.get("overtakes", ("", 0))
+            if title != older and times > 0:
+                self.script["overtakes"] = (older, times - 1)
+                self._record({"type": "custom-title", "customTitle": older, "sessionId": self.session})
         self._answer(request_id, None)
         self._came("rename", {})
 

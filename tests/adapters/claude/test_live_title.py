@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -242,3 +243,72 @@ async def test_titles_appended_by_others_are_heard_once_they_are_whole(
                 fake.open("named")
                 await host.until_heard("Two", "user")
             assert host.heard == [("数を数える", "generated"), ("Two", "user")]
+
+
+async def test_an_older_title_written_behind_the_new_one_does_not_count(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
+) -> None:
+    """What the CLI had on its way to the transcript when it was renamed (seen in 2 of 500 renames under load)."""
+    fake.plays([wait("user"), end()], overtakes=["Old", 1])
+    with anyio.fail_after(10):
+        async with opened(backend, work) as session:
+            await session.prompt(saying("x"))
+            assert await session.rename("Old") == "Old"
+            assert await session.rename("New") == "New"
+            assert fake.titles(session.id) == ["Old", "New", "Old", "New"]
+
+
+async def test_older_titles_that_keep_coming_are_an_error_and_no_title(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
+) -> None:
+    fake.plays([wait("user"), end()], overtakes=["Old", 9])
+    with anyio.fail_after(10):
+        async with opened(backend, work) as session:
+            await session.prompt(saying("x"))
+            await session.rename("Old")
+            with pytest.raises(BackendFault, match="set it again"):
+                await session.rename("New")
+
+
+async def test_an_older_title_that_comes_back_later_is_written_over_and_not_told(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_title, "ECHO_LIMIT", 0.0)
+    with anyio.fail_after(10):
+        async with hub(backend) as host:
+            async with backend.session(SessionSpec(str(work)), Listener()) as session:
+                with backend.follow(session.id, str(work)):
+                    await session.prompt(saying("x"))
+                    await session.rename("Old")
+                    await session.rename("New")
+                    heard = len(host.heard)
+                    with fake.transcript(session.id).open("a") as file:
+                        file.write(json.dumps({"type": "custom-title", "customTitle": "Old", "sessionId": "x"}) + "\n")
+                    while fake.titles(session.id) != ["Old", "New", "Old", "New"]:
+                        await anyio.lowlevel.checkpoint()
+                    assert ("Old", "user") not in host.heard[heard:]
+
+
+async def test_a_person_who_renames_back_elsewhere_is_heeded(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_title, "ECHO_LIMIT", 0.0)
+    with anyio.fail_after(10):
+        async with hub(backend) as host:
+            async with backend.session(SessionSpec(str(work)), Listener()) as session:
+                with backend.follow(session.id, str(work)):
+                    await session.prompt(saying("x"))
+                    await session.rename("Old")
+                    await session.rename("New")
+                    await host.until_heard("New", "user")
+                    heard = len(host.heard)
+                    path = fake.transcript(session.id)
+                    beside = path.with_suffix("") / "custom-title.json"
+                    beside.parent.mkdir(exist_ok=True)
+                    beside.write_text('{"customTitle":"Old","by":"user","at":"2026-11-30T12:00:00.000Z"}')
+                    with path.open("a") as file:
+                        file.write(json.dumps({"type": "custom-title", "customTitle": "Old", "sessionId": "x"}) + "\n")
+                    while ("Old", "user") not in host.heard[heard:]:
+                        await anyio.lowlevel.checkpoint()
+                    while fake.requests("rename_session", session.id)[-1]["title"] != "Old":
+                        await anyio.lowlevel.checkpoint()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import anyio
@@ -13,9 +14,10 @@ from acp_manifold.adapters.claude import ClaudeBackend
 from acp_manifold.adapters.claude import session as session_module
 from acp_manifold.bridge.backend import HttpServer, SessionSpec, StdioServer
 from acp_manifold.bridge.errors import BackendGone, SessionNotFound
+from acp_manifold.translators.narrow import JsonObject
 from acp_manifold.translators.updates import ToolCallUpdate
 from tests.adapters.claude.scripted import Listener, hub, opened, saying
-from tests.fakes.fake_claude import FakeClaude, call, die, end, leave, say, spawn, stderr, wait
+from tests.fakes.fake_claude import FakeClaude, ask, call, die, emit, end, leave, say, spawn, stderr, wait
 
 pytestmark = pytest.mark.anyio
 
@@ -210,3 +212,36 @@ def modes(path: Path) -> tuple[int | None, int | None]:
     """The permissions of a file and its folder; None for what is not there."""
     file, folder = ((p.stat().st_mode & 0o777 if p.exists() else None) for p in (path, path.parent))
     return file, folder
+
+
+async def test_what_was_allowed_for_the_session_and_its_mode_outlive_the_process(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
+) -> None:
+    """`--resume` alone would forget them, and the person would be asked again (case R05)."""
+    rule = {"toolName": "Read", "ruleContent": "//outside/**"}
+    changes: list[JsonObject] = [
+        {"type": "addRules", "behavior": "allow", "rules": [rule, {"toolName": "WebFetch"}], "destination": "session"},
+        {"type": "addDirectories", "directories": ["/more"], "destination": "session"},
+        {"type": "addRules", "behavior": "allow", "rules": [{"toolName": "Bash"}], "destination": "localSettings"},
+    ]
+    init = {"type": "system", "subtype": "init", "session_id": "$S"}
+    asks = [step for n, change in enumerate(changes) for step in (ask(f"r{n}", f"t{n}", "x", [change]), wait("answer"))]
+    modes = [emit({**init, "permissionMode": "default"}), emit({**init, "permissionMode": "acceptEdits"})]
+    fake.plays([wait("user"), *asks, *modes, end()], cwd=work)
+    listener = Listener()
+    listener.choice = "always:0"
+    with anyio.fail_after(10):
+        async with hub(backend), AsyncExitStack() as followed:
+            async with backend.session(SessionSpec(str(work)), listener) as session:
+                followed.enter_context(backend.follow(session.id, str(work)))
+                await session.prompt(saying("x"))
+            async with backend.session(SessionSpec(str(work)), listener, resume=session.id) as again:
+                await again.prompt(saying("y"))
+    first, second = (set(start["argv"]) for start in fake.starts())
+    new = {word for word in second - first if not word.startswith("--resume")}
+    assert new == {
+        "--permission-mode=acceptEdits",
+        "--allowedTools=Read(//outside/**)",
+        "--allowedTools=WebFetch",
+        "--add-dir=/more",
+    }

@@ -72,6 +72,7 @@ class LiveTitle:
         """Around the look for a title that was set while there was no transcript; another title ends it."""
         self._known: str | None = None
         """The title in the CLI's memory, as far as it was told us or by us."""
+        self._putting_back = anyio.Lock()
         self._past: set[str] = set()
         """Every title it ever had there."""
         self._sent: dict[str, float] = {}
@@ -144,8 +145,9 @@ class LiveTitle:
     async def _put_back(self, title: str | None) -> None:
         """Set the title once more, if an older one stands behind it."""
         try:
-            if title is not None and title == self._known and await self._last_title(0) != title:
-                await self._control.request(self._request(title), RENAME_LIMIT)
+            async with self._putting_back:
+                if title is not None and title == self._known and await self._last_title(0) != title:
+                    await self._control.request(self._request(title), RENAME_LIMIT)
         except BackendGone:
             pass  # What it has in memory is the right one, and it will write no other.
         except BackendFault as exc:
