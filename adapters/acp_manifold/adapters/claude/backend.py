@@ -31,6 +31,8 @@ from acp_manifold.bridge.backend import (
 from acp_manifold.bridge.errors import BackendGone, LoginNeeded, SessionNotFound
 
 if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
     from acp_manifold.adapters.claude.life import Life
     from acp_manifold.adapters.claude.store import Store
     from acp_manifold.translators.claude.records import Title
@@ -54,6 +56,7 @@ class ClaudeBackend:
         self._environ: Mapping[str, str] = os.environ if environ is None else environ
         self._host: Host | None = None
         self._life: Life | None = None
+        self._tasks: TaskGroup | None = None
         self._stores: dict[Path, Store] = {}
 
     def program(self) -> Program | None:
@@ -70,14 +73,20 @@ class ClaudeBackend:
 
     @asynccontextmanager
     async def running(self, host: Host) -> AsyncGenerator[None, None]:
-        """Sessions share nothing but the host; see `Backend.running`."""
+        """Sessions share nothing but the host and the store; see `Backend.running`."""
+        from anyio import create_task_group
+
         from acp_manifold.adapters.claude.life import Life
 
-        self._host, self._life = host, Life()
-        try:
-            yield
-        finally:
-            self._host = self._life = None
+        async with create_task_group() as tasks:
+            self._host, self._life, self._tasks = host, Life(), tasks
+            for store in self._stores.values():
+                tasks.start_soon(store.tend)
+            try:
+                yield
+            finally:
+                self._host = self._life = self._tasks = None
+                tasks.cancel_scope.cancel()
 
     async def warm_up(self) -> None:
         """Nothing: a process serves one session, and what it takes to start one is imported for the first.
@@ -220,9 +229,15 @@ class ClaudeBackend:
     @property
     def _store(self) -> Store:
         from acp_manifold.adapters.claude.store import Store
+        from acp_manifold.bridge.ledger import state_directory
 
         folder = config_dir(self._environ)
-        return self._stores.setdefault(folder, Store(folder))
+        if folder not in self._stores:
+            index = state_directory(self._environ) / "claude-index.sqlite3"
+            self._stores[folder] = store = Store(folder, index)
+            if self._tasks is not None:
+                self._tasks.start_soon(store.tend)
+        return self._stores[folder]
 
     @property
     def _running_life(self) -> Life:
