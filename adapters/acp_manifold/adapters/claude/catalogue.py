@@ -7,7 +7,9 @@ again for the next, so that whoever waits for them can be cancelled in between.
 from __future__ import annotations
 
 import logging
+import math
 import threading
+import time
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
@@ -17,15 +19,20 @@ from acp_manifold.adapters.claude import scan
 from acp_manifold.adapters.claude.index import Entry, Index, row_of
 from acp_manifold.adapters.claude.regular import opened
 from acp_manifold.adapters.claude.transcripts import (
+    Looks,
     Transcript,
     copies_of,
-    paths_of_transcripts,
     real_path,
     transcript_at,
 )
 from acp_manifold.bridge.backend import ListQuery, SessionRow
 
 logger = logging.getLogger(__name__)
+
+CLOSE_LOOK_SECONDS: Final = 1.0
+"""For so long after a look at every transcript, lists look at those alone that they show, and for new ones: a
+client that pages or asks again need not wait for thousands of system calls. What another program says meanwhile
+in a session that is not on the page moves it up in the first list after that."""
 
 SLICE: Final = 256
 """Transcripts of which a piece is read in one go: 10 ms of work."""
@@ -35,6 +42,9 @@ SEARCH_BUDGET: Final = 8 * 1024 * 1024
 
 _AT_EASE: Final = 2 * 1024 * 1024
 """Bytes that are searched in one go behind its back: few, since a list may come and wait for it."""
+
+_ASKED_FOR: Final = 64
+"""Transcripts that were asked for by name and are looked at in every list."""
 
 _BEGUN_AT_EASE: Final = 32
 """Transcripts whose start is read in one go behind its back."""
@@ -48,10 +58,16 @@ class Catalogue:
     def __init__(self, projects: Path, index: Index) -> None:
         self._projects = projects
         self._index = index
-        self._loaded = False
+        self._looks: Looks | None = None
+        self._looked_at = -math.inf
+        """When the last close look began."""
         self._entries: dict[str, Entry] = {}
         self._order: list[Entry] | None = None
         """One entry for each session, the newest first; None when that is to be made anew."""
+        self._unread: dict[str, Transcript] = {}
+        """Those that were new or changed at a look and not read since: whoever looked may have been cancelled."""
+        self._asked_for: dict[str, None] = {}
+        """The last that were asked for one by one: something may be going on there, so each list looks at them."""
         self._unbegun: dict[str, Entry] = {}
         """Those whose start was not read."""
         self._unsearched: dict[str, Entry] = {}
@@ -62,48 +78,39 @@ class Catalogue:
         self._lock = threading.Lock()
 
     def refresh(self) -> list[Transcript]:
-        """Look what is there; gives the transcripts that are new or have changed, which are then to be read."""
+        """Look what is there; gives the transcripts that are new or have changed, which are then to be read.
+
+        For one thread at a time.
+        """
         with self._lock:
-            self._load()
-            known = self._entries.copy()
-        changed: list[Transcript] = []
-        for path in paths_of_transcripts(self._projects):
-            transcript = transcript_at(path)
-            if transcript is not None and ((entry := known.pop(path, None)) is None or entry.mark != transcript.mark):
-                changed.append(transcript)
+            looks = self._load()
+        begun = time.monotonic()
+        closely = begun - self._looked_at >= CLOSE_LOOK_SECONDS
+        found = looks.look(closely=closely)
+        if closely:
+            self._looked_at = begun
         with self._lock:
-            for path in known:
+            for path in found.gone:
                 self._forget(path)
-        return changed
+                self._unread.pop(path, None)
+            self._unread.update((transcript.path, transcript) for transcript in found.changed)
+            return list(self._unread.values())
 
     def read(self, transcripts: Iterable[Transcript]) -> None:
         """Read the ends of transcripts; what can't be read is none."""
         with self._lock:
             for transcript in transcripts:
+                self._unread.pop(transcript.path, None)
                 self._read(transcript)
 
     def page(self, query: ListQuery) -> list[SessionRow] | None:
         """Sessions, newest first; None if more must be read first, a piece of which is done."""
         with self._lock:
-            chosen: list[Entry] = []
-            places: dict[str, str] = {}
-            wanted = real_path(query.cwd) if query.cwd is not None else None
-            left = SLICE
-            for entry in self._ordered():
-                if len(chosen) == query.limit:
-                    break
-                if query.before is not None and entry.key >= query.before:
-                    continue
-                if not entry.reading.is_begun:
-                    if left == 0:
-                        return None
-                    left -= 1
-                    self._begin(entry)
-                cwd = entry.reading.facts.cwd
-                if entry.reading.facts.is_session and cwd is not None:
-                    if wanted is None or cwd == wanted or places.setdefault(cwd, real_path(cwd)) == wanted:
-                        chosen.append(entry)
-            return self._rows(chosen)
+            chosen = self._choose(query)
+            live = [entry for path in self._asked_for if (entry := self._entries.get(path)) is not None]
+            if chosen is not None and self._have_changed([*chosen, *live]):
+                chosen = self._choose(query)
+            return self._rows(chosen) if chosen is not None else None
 
     def find(self, session_id: str) -> SessionRow | None:
         """The row of one session."""
@@ -112,6 +119,10 @@ class Catalogue:
             for transcript in copies:
                 if not self._is_read(transcript):
                     self._read(transcript)
+                self._asked_for.pop(transcript.path, None)
+                self._asked_for[transcript.path] = None
+            for path in list(self._asked_for)[:-_ASKED_FOR]:
+                del self._asked_for[path]
             known = [entry for copy in copies if (entry := self._entries.get(copy.path)) is not None]
             session = self._newest(known)
             return self._rows([session])[0] if session is not None else None
@@ -141,13 +152,46 @@ class Catalogue:
 
     # -- what follows is called with the lock held ----------------------------------------------
 
-    def _load(self) -> None:
-        if not self._loaded:
-            self._loaded = True
+    def _choose(self, query: ListQuery) -> list[Entry] | None:
+        """The entries of a page; None if too many starts would have to be read at once to know them."""
+        chosen: list[Entry] = []
+        places: dict[str, str] = {}
+        wanted = real_path(query.cwd) if query.cwd is not None else None
+        left = SLICE
+        for entry in self._ordered():
+            if len(chosen) == query.limit:
+                break
+            if query.before is not None and entry.key >= query.before:
+                continue
+            if not entry.reading.is_begun:
+                if left == 0:
+                    return None
+                left -= 1
+                self._begin(entry)
+            facts = entry.reading.facts
+            if facts.is_session and (wanted is None or _real_place(facts.cwd or "/", places) == wanted):
+                chosen.append(entry)
+        return chosen
+
+    def _have_changed(self, entries: list[Entry]) -> bool:
+        """Whether some are no longer what was read, which is then done."""
+        looks = [(entry, transcript_at(entry.path)) for entry in entries]
+        for entry, transcript in looks:
+            if transcript is None:
+                self._forget(entry.path)
+            elif transcript.mark != entry.mark:
+                self._read(transcript)
+        return any(transcript is None or transcript.mark != entry.mark for entry, transcript in looks)
+
+    def _load(self) -> Looks:
+        if self._looks is None:
             for entry in self._index.load(self._projects):
                 self._entries.setdefault(entry.path, entry)
                 if not entry.reading.is_begun:
                     self._unbegun[entry.path] = entry
+            known = {path: entry.mark for path, entry in self._entries.items()}
+            self._looks = Looks(self._projects, known)
+        return self._looks
 
     def _is_read(self, transcript: Transcript) -> bool:
         known = self._entries.get(transcript.path)
@@ -163,6 +207,8 @@ class Catalogue:
             reading = scan.read(path, known.reading if known is not None and grew else None)
         except OSError as exc:
             logger.info("%s can't be read: %s", path, exc.strerror)
+            if self._looks is not None:
+                self._looks.forget(path)
             return
         self._gone.discard(path)
         self._entries[path] = entry = Entry(path, mark, reading)
@@ -256,6 +302,13 @@ class Catalogue:
         gone = list(self._gone)
         self._gone.clear()
         return rows, gone
+
+
+def _real_place(cwd: str, known: dict[str, str]) -> str:
+    """The real path of a directory, asked for once."""
+    if cwd not in known:
+        known[cwd] = real_path(cwd)
+    return known[cwd]
 
 
 def _row(entry: Entry) -> SessionRow:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import unicodedata
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from acp_manifold.adapters.claude.regular import is_regular
 
+logger = logging.getLogger(__name__)
+
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SUFFIX: Final = ".jsonl"
+_NAME: Final = re.compile(_UUID.pattern + re.escape(_SUFFIX), re.IGNORECASE)
 _NAME_LENGTH: Final = 36 + len(_SUFFIX)
 
 _FOLDER_LIMIT: Final = 200
@@ -33,14 +38,79 @@ class Transcript(NamedTuple):
     mark: Mark
 
 
-def paths_of_transcripts(projects: Path) -> list[str]:
-    """The path of every transcript there is, by their names; folders that can't be looked into are left out."""
-    return [
-        f"{folder}/{name}"
-        for folder in _folders(projects)
-        for name in _names(folder)
-        if len(name) == _NAME_LENGTH and name.endswith(_SUFFIX) and _UUID.fullmatch(name, endpos=36)
-    ]
+class Changes(NamedTuple):
+    """What a look found to be different from the one before."""
+
+    changed: list[Transcript]
+    """New ones too."""
+    gone: list[str]
+
+
+class Looks:
+    """What was there at the last look at a store, to tell what is different at the next. For one thread at a time.
+
+    Args:
+        projects: The folder of the project folders.
+        known: The marks that are known by path, as if from an earlier look.
+    """
+
+    def __init__(self, projects: Path, known: Mapping[str, Mark]) -> None:
+        self._projects = projects
+        self._marks: dict[str, dict[str, Mark]] = {}
+        """By folder and name."""
+        self._times: dict[str, int] = {}
+        """When names were last added to a folder or taken from it, as it said at the last look."""
+        for path, mark in known.items():
+            folder, _, name = path.rpartition("/")
+            self._marks.setdefault(folder, {})[name] = mark
+
+    def look(self, *, closely: bool) -> Changes:
+        """Look for new transcripts and for those that are gone; closely: for changes of all others too.
+
+        The close look costs a system call for each transcript, the other one a call for each folder.
+        """
+        found = Changes([], [])
+        there = _folders(self._projects)
+        for folder in self._marks.keys() - set(there):
+            found.gone.extend(f"{folder}/{name}" for name in self._marks.pop(folder))
+        for folder in there:
+            try:
+                self._look_into(folder, closely, found)
+            except OSError as exc:
+                logger.info("%s can't be listed: %s", folder, exc.strerror)
+        return found
+
+    def forget(self, path: str) -> None:
+        """A transcript could not be read: to be tried again at the next close look."""
+        folder, _, name = path.rpartition("/")
+        self._marks.get(folder, {}).pop(name, None)
+
+    def _look_into(self, folder: str, closely: bool, found: Changes) -> None:
+        time = os.stat(folder).st_mtime_ns
+        if not closely and self._times.get(folder) == time:
+            return
+        self._times[folder] = time
+        known = self._marks.get(folder, {})
+        self._marks[folder] = marks = {}
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            # Done for thousands of names: these are relative, and tuples are made when needed.
+            for name in os.listdir(descriptor):
+                mark = known.get(name)
+                if mark is None and (len(name) != _NAME_LENGTH or _NAME.fullmatch(name) is None):
+                    continue
+                try:
+                    status = os.stat(name, dir_fd=descriptor)
+                except OSError:
+                    continue
+                if mark is not None and mark == (status.st_size, status.st_mtime_ns, status.st_ino):
+                    marks[name] = mark
+                elif is_regular(status):
+                    marks[name] = mark = Mark(status.st_size, status.st_mtime_ns, status.st_ino)
+                    found.changed.append(Transcript(f"{folder}/{name}", mark))
+        finally:
+            os.close(descriptor)
+        found.gone.extend(f"{folder}/{name}" for name in known.keys() - marks.keys())
 
 
 def copies_of(projects: Path, session_id: str) -> list[Transcript]:
@@ -94,13 +164,6 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False  # A link that leads to itself, for one.
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
 
 
 def _hash(name: str) -> str:
