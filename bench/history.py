@@ -15,7 +15,7 @@ _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 _SEED = 4
 
 
-def fill(config: Path, transcripts: int, projects: int, size: int) -> list[Path]:
+def fill(config: Path, transcripts: int, projects: int, size: int, work: Path) -> list[Path]:
     """Write the transcripts of a config directory and give their paths, oldest conversation first.
 
     Args:
@@ -23,17 +23,18 @@ def fill(config: Path, transcripts: int, projects: int, size: int) -> list[Path]
         transcripts: How many; every fourth has a custom title, every other a generated one.
         projects: How many folders they are spread over.
         size: Bytes of each, more or less.
+        work: A directory that is there; the conversations are from directories in it that are not.
     """
-    chance = random.Random(_SEED)  # noqa: S311 - nothing is secret here
+    chance = random.Random(_SEED)
     padding = _padding(size)
     paths: list[Path] = []
     for number in range(transcripts):
         session_id = str(UUID(int=chance.getrandbits(128), version=4))
         project = number % projects
-        folder = config / "projects" / f"-work-project-{project}"
+        folder = config / "projects" / f"-project-{project}"
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{session_id}.jsonl"
-        lines = _transcript(number, session_id, f"/work/project-{project}", padding)
+        lines = _transcript(number, session_id, f"{work}/{project}", padding)
         path.write_bytes(b"".join(lines))
         moment = (_BEGIN + timedelta(minutes=number)).timestamp()
         os.utime(path, (moment, moment))

@@ -31,9 +31,15 @@ def open_descriptor(path: Path | str, flags: int) -> int:
 
 @contextmanager
 def opened(path: Path | str) -> Generator[int]:
-    """A descriptor of a regular file, open to be read for as long as the context is; raises as `open_descriptor`."""
-    descriptor = open_descriptor(path, os.O_RDONLY)
+    """A descriptor of a file that was seen to be regular, open to be read for as long as the context is.
+
+    Raises:
+        OSError: It is no regular file any more, or can't be opened.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     try:
+        if not is_regular(os.fstat(descriptor)):
+            raise OSError(errno.EINVAL, "Not a regular file", str(path))
         yield descriptor
     finally:
         os.close(descriptor)

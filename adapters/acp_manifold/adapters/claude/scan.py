@@ -87,9 +87,9 @@ class Reading:
 
         Of a transcript that is new to us that is the end, and the start too if the end does not tell the time.
         """
-        size = os.fstat(file).st_size
+        size = os.lseek(file, 0, os.SEEK_END)
         anchor, end, searched, is_new = self.anchor, self.end, self.searched, self.size == 0
-        if end > size or os.pread(file, len(anchor), end - len(anchor)) != anchor:
+        if end > size or (anchor and os.pread(file, len(anchor), end - len(anchor)) != anchor):
             return False
         self.size = size
         self._read_end(file, end)
