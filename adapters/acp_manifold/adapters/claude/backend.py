@@ -31,8 +31,6 @@ from acp_manifold.bridge.backend import (
 from acp_manifold.bridge.errors import BackendGone, LoginNeeded, SessionNotFound
 
 if TYPE_CHECKING:
-    from anyio.abc import TaskGroup
-
     from acp_manifold.adapters.claude.life import Life
     from acp_manifold.adapters.claude.store import Store
     from acp_manifold.translators.claude.records import Title
@@ -56,7 +54,6 @@ class ClaudeBackend:
         self._environ: Mapping[str, str] = os.environ if environ is None else environ
         self._host: Host | None = None
         self._life: Life | None = None
-        self._tasks: TaskGroup | None = None
         self._stores: dict[Path, Store] = {}
 
     def program(self) -> Program | None:
@@ -74,19 +71,16 @@ class ClaudeBackend:
     @asynccontextmanager
     async def running(self, host: Host) -> AsyncGenerator[None, None]:
         """Sessions share nothing but the host and the store; see `Backend.running`."""
-        from anyio import create_task_group
+        from acp_manifold.adapters.claude.life import living
 
-        from acp_manifold.adapters.claude.life import Life
-
-        async with create_task_group() as tasks:
-            self._host, self._life, self._tasks = host, Life(), tasks
+        async with living() as life:
+            self._host, self._life = host, life
             for store in self._stores.values():
-                tasks.start_soon(store.tend)
+                life.tasks.start_soon(store.tend)
             try:
                 yield
             finally:
-                self._host = self._life = self._tasks = None
-                tasks.cancel_scope.cancel()
+                self._host = self._life = None
 
     async def warm_up(self) -> None:
         """Nothing: a process serves one session, and what it takes to start one is imported for the first.
@@ -235,8 +229,8 @@ class ClaudeBackend:
         if folder not in self._stores:
             index = state_directory(self._environ) / "claude-index.sqlite3"
             self._stores[folder] = store = Store(folder, index)
-            if self._tasks is not None:
-                self._tasks.start_soon(store.tend)
+            if self._life is not None:
+                self._life.tasks.start_soon(store.tend)
         return self._stores[folder]
 
     @property
