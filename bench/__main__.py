@@ -19,9 +19,9 @@ from acp_manifold.adapters.model.lab import private_environment
 from acp_manifold.bridge.backend import Backend
 from acp_manifold.bridge.backends import find_backends
 
-from . import delay, idle
+from . import delay, history, idle, lists, renames
 from .contestants import CLIS, HOW_TO_INSTALL, Cli, Contestant, ours, peers, same_programs
-from .report import Row, as_json, delay_rows, idle_rows, rows, table
+from .report import Row, as_json, delay_rows, idle_rows, list_rows, rename_rows, rows, table
 from .work import Figures, run_once
 
 MANY_RUNS = 3
@@ -63,8 +63,9 @@ async def _measure(
     async with _model() as url:
         results = await _compare(everyone, runs, words, folder, url, backends)
         alone = await _idle(idle_sessions, folder, url, backends) if idle_sessions else []
+        listed = await _lists(everyone, runs, folder, url, backends)
     click.echo("delays", err=True)
-    return results, [*delay_rows(await delay.measure()), *alone]
+    return results, [*delay_rows(await delay.measure()), *alone, *listed]
 
 
 async def _compare(
@@ -90,6 +91,23 @@ async def _idle(sessions: int, folder: Path, url: str, backends: list[Backend]) 
     lab, env = _lab(folder / "idle", url, backends)
     program = next(found.command[-1] for b in backends if b.name == "claude" and (found := b.program()) is not None)
     return idle_rows(await idle.measure(ours("claude"), program, env, lab / "project", lab / "stderr.log", sessions))
+
+
+async def _lists(everyone: list[Contestant], runs: int, folder: Path, url: str, backends: list[Backend]) -> list[Row]:
+    """Fill a store, let everyone on Claude Code list it in turn, and rename what is in it."""
+    lab, env = _lab(folder / "history", url, backends)
+    size = lists.TRANSCRIPTS, lists.PROJECTS, lists.SIZE
+    transcripts = history.fill(Path(env["CLAUDE_CONFIG_DIR"]), *size, lab / "project")
+    found: dict[bool, list[lists.Lists]] = {True: [], False: []}
+    for number in range(runs):
+        for contestant in (contestant for contestant in everyone if contestant.cli == "claude"):
+            click.echo(f"list {number + 1} of {runs}: {contestant.name}", err=True)
+            # A state directory of its own each time: what was seen of the store is kept there.
+            fresh = env | {"XDG_STATE_HOME": str(lab / f"state-{number}")}
+            found[contestant.ours].append(await lists.measure(contestant, fresh, lab / "stderr.log"))
+    click.echo("renames", err=True)
+    renamed = await renames.measure(ours("claude"), env, lab / "stderr.log", transcripts, lab / "project")
+    return [*list_rows(found[True], found[False]), *rename_rows(renamed)]
 
 
 def _lab(folder: Path, url: str, backends: list[Backend]) -> tuple[Path, dict[str, str]]:

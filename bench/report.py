@@ -10,6 +10,8 @@ from typing import TypeAlias
 from .contestants import CLIS, Cli
 from .delay import OTHERS, RATE, Delays
 from .idle import Idle
+from .lists import PROJECTS, TRANSCRIPTS, Lists
+from .renames import Renames
 from .work import MANY, STREAMED, Figures
 
 Results: TypeAlias = Mapping[tuple[Cli, bool], Sequence[Figures]]
@@ -126,6 +128,32 @@ def idle_rows(idle: Idle) -> list[Row]:
     return [
         _absolute(f"bridge memory (PSS), {name}", "MB", idle.memory, 60.0),
         _absolute(f"CLI processes, {name}", "", float(idle.clis), 0.0),
+    ]
+
+
+def list_rows(ours: Sequence[Lists], peer: Sequence[Lists]) -> list[Row]:
+    """The lines about a long history of Claude Code; each figure is the median of its runs."""
+
+    def row(name: str, get: Callable[[Lists], float], at_most: float) -> Row:
+        mine = statistics.median(map(get, ours)) * 1e3
+        theirs = statistics.median(map(get, peer)) * 1e3 if peer else None
+        return Row(f"`session/list`, {name}", "ms", mine, theirs, None, theirs, at_most)
+
+    store = f"{TRANSCRIPTS} transcripts in {PROJECTS} projects"
+    growth = statistics.median(lists.growth for lists in ours)
+    return [
+        row(f"first page, first time ever, {store}", lambda lists: lists.first, 0.8),
+        row("first page after a restart", lambda lists: lists.restarted, 0.35),
+        row("later pages and calls", lambda lists: lists.later, 0.05),
+        _absolute("memory growth (PSS) by that", "MB", growth, 30.0),
+    ]
+
+
+def rename_rows(renames: Renames) -> list[Row]:
+    """The lines about renames by other programs."""
+    return [
+        _absolute("a rename by another program to the update at the client", "ms", renames.heard * 1e3, 200.0),
+        _absolute(f"CPU while {TRANSCRIPTS} transcripts are watched and nothing goes on", "%", renames.idle, 1.0),
     ]
 
 

@@ -6,7 +6,9 @@ from acp_manifold.translators.narrow import obj
 from bench.contestants import Cli
 from bench.delay import Delays
 from bench.idle import Idle
-from bench.report import Results, as_json, delay_rows, idle_rows, rows, table
+from bench.lists import Lists
+from bench.renames import Renames
+from bench.report import Results, as_json, delay_rows, idle_rows, list_rows, rename_rows, rows, table
 from bench.work import Figures
 
 
@@ -81,6 +83,18 @@ def test_a_budget_of_the_figure_itself_is_judged_without_anybody_to_compare_with
     memory, clis = idle_rows(Idle(50, 60.0, 1))
     assert (memory.held, clis.held) == (True, False)
     assert (memory.ratio, clis.ratio) == (None, None)
+
+
+def test_lists_are_compared_with_the_adapter_that_lists_the_same_store() -> None:
+    ours, peer = [Lists(0.5, 0.2, 0.1, 31.0)], [Lists(1.0, 1.0, 1.0, 300.0)]
+    assert [(row.ratio, row.held) for row in list_rows(ours, peer)] == [
+        (0.5, True),
+        (0.2, True),
+        (0.1, False),
+        (None, False),
+    ]
+    assert [row.held for row in list_rows(ours, [])] == [None, None, None, False]
+    assert [row.held for row in rename_rows(Renames(0.05, 1.5))] == [True, False]
 
 
 def test_the_table_shows_such_a_budget_in_the_unit_of_the_figure() -> None:

@@ -50,10 +50,12 @@ class TitleRecord(NamedTuple):
     origin: Origin
 
 
-def state_directory() -> Path:
-    """Where our state lives: `$XDG_STATE_HOME/acp-manifold`, blank counts as unset."""
-    base = os.environ.get("XDG_STATE_HOME", "").strip()
-    root = Path(base) if base and Path(base).is_absolute() else Path.home() / ".local" / "state"
+def state_directory(environ: Mapping[str, str] | None = None) -> Path:
+    """Where our state lives: `$XDG_STATE_HOME/acp-manifold`, blank counts as unset; `environ` is our own by default."""
+    environ = os.environ if environ is None else environ
+    base = environ.get("XDG_STATE_HOME", "").strip()
+    home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
+    root = Path(base) if base and Path(base).is_absolute() else home / ".local" / "state"
     return root / "acp-manifold"
 
 

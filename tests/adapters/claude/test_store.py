@@ -7,77 +7,19 @@ import os
 import shutil
 import socket
 from pathlib import Path
-from typing import TypeAlias
 
 import anyio
 import pytest
 
-from acp_manifold.adapters.claude import ClaudeBackend
 from acp_manifold.adapters.claude.at_rest import write_title
 from acp_manifold.adapters.claude.regular import open_to_read
 from acp_manifold.adapters.claude.store import Store
-from acp_manifold.adapters.claude.tail import TitleTail
-from acp_manifold.bridge.backend import ListQuery, SessionRow
+from acp_manifold.bridge.backend import ListQuery
 from acp_manifold.bridge.errors import InvalidRequest, SessionNotFound
-from acp_manifold.translators.claude.records import Title
 from acp_manifold.translators.updates import MessageChunk, Text, Update
+from tests.adapters.claude.disk import A, B, C, Disk, Record, custom, filler, said
 
 pytestmark = pytest.mark.anyio
-
-Record: TypeAlias = dict[str, object]
-
-A = "aaaaaaaa-0000-4000-8000-000000000000"
-B = "bbbbbbbb-0000-4000-8000-000000000000"
-C = "cccccccc-0000-4000-8000-000000000000"
-
-
-def said(words: str, hour: int = 10, cwd: str = "/w", **more: object) -> Record:
-    return {
-        "type": "user",
-        "uuid": f"{words}-{hour}",
-        "cwd": cwd,
-        "timestamp": f"2026-01-01T{hour}:00:00.000Z",
-        "message": {"role": "user", "content": words},
-        **more,
-    }
-
-
-def custom(title: str, session_id: str = A) -> Record:
-    return {"type": "custom-title", "customTitle": title, "sessionId": session_id}
-
-
-def filler(size: int) -> list[Record]:
-    return [{"type": "attachment", "attachment": {"text": "x" * 900}} for _ in range(size // 1000)]
-
-
-class Disk:
-    """A config directory with transcripts of a test's making."""
-
-    def __init__(self, folder: Path) -> None:
-        self.config = folder / "config"
-        self.backend = ClaudeBackend({"CLAUDE_CONFIG_DIR": str(self.config), "HOME": str(folder)})
-
-    def put(self, session_id: str, *records: Record | bytes, project: str = "-w") -> Path:
-        path = self.config / "projects" / project / f"{session_id}.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lines = [entry if isinstance(entry, bytes) else json.dumps(entry).encode() + b"\n" for entry in records]
-        path.write_bytes(b"".join(lines))
-        return path
-
-    async def rows(self, limit: int = 50, cwd: str | None = None) -> list[SessionRow]:
-        return await self.backend.list(ListQuery(limit, cwd))
-
-    def heard(self, session_id: str, cwd: str = "/w") -> list[Title]:
-        """The titles of a look at the transcript by one who follows it."""
-        titles: list[Title] = []
-        TitleTail(Store(self.config).expected_path(session_id, cwd), titles.append).changed()
-        return titles
-
-    async def title(self) -> tuple[str | None, str | None]:
-        """Title and origin of the only row."""
-        (row,) = await self.rows()
-        assert await self.backend.find(row.id) == row
-        return row.title, row.title_origin
 
 
 @pytest.fixture
@@ -105,6 +47,20 @@ async def test_rows_come_by_the_time_of_their_last_message(disk: Disk) -> None:
         (B, "2026-01-01T11:00:00.000Z"),
         (A, "2026-01-01T10:00:00.000Z"),
     ]
+
+
+@pytest.mark.case("L02")
+async def test_neither_a_rename_nor_a_touch_moves_a_session(disk: Disk) -> None:
+    paths = [disk.put(A, said("p", 10)), disk.put(B, said("q", 11))]
+    before = await disk.rows()
+    await disk.backend.rename(A, "Renamed")
+    paths[1].touch()
+    after = await disk.rows()
+    assert [(row.id, row.updated_at) for row in after] == [(row.id, row.updated_at) for row in before]
+    assert after[1].title == "Renamed"
+    with paths[0].open("ab") as file:
+        file.write(json.dumps(said("more", 12)).encode() + b"\n")
+    assert [row.id for row in await disk.rows()] == [A, B]
 
 
 @pytest.mark.case("L02")
@@ -149,6 +105,14 @@ async def test_a_directory_is_found_by_its_real_path_whatever_the_folder_is_call
 
 
 @pytest.mark.case("L03")
+async def test_a_project_folder_may_be_a_link(disk: Disk, tmp_path: Path) -> None:
+    disk.put(A, said("x"), project="-real")
+    (disk.config / "projects" / "-real").rename(tmp_path / "elsewhere")
+    (disk.config / "projects" / "-link").symlink_to(tmp_path / "elsewhere")
+    assert [row.id for row in await disk.rows()] == [A]
+
+
+@pytest.mark.case("L03")
 @pytest.mark.parametrize("bad", ["/w/\0x", "/w/\ud83d", "relative", "", "~/x", 7, None])
 async def test_a_directory_that_can_be_none_is_passed_over(disk: Disk, bad: object) -> None:
     disk.put(A, said("x", cwd="/w"))
@@ -172,6 +136,16 @@ async def test_a_title_in_the_middle_of_a_big_transcript_is_found(disk: Disk) ->
     generated: Record = {"type": "ai-title", "aiTitle": "Other", "sessionId": A}
     disk.put(A, said("hi"), *filler(300_000), custom("Feature branch"), *filler(300_000), said("bye", 11), generated)
     assert await disk.title() == ("Feature branch", "user")
+
+
+@pytest.mark.case("T04")
+@pytest.mark.parametrize("size", [0, 300_000])
+async def test_words_that_look_like_a_title_are_none(disk: Disk, size: int) -> None:
+    spoof = json.dumps(custom("Spoofed"))
+    blocks = [{"type": "tool_result", "tool_use_id": "t", "content": f"{spoof}\n{spoof}"}]
+    result = said("", 11, message={"role": "user", "content": blocks}, customTitle="Spoofed")
+    disk.put(A, said("hi"), custom("Real"), *filler(size), result, *filler(size), said(spoof, 12))
+    assert await disk.title() == ("Real", "user")
 
 
 async def test_the_last_of_several_titles_counts(disk: Disk) -> None:
@@ -231,6 +205,8 @@ async def test_only_conversations_of_a_person_are_listed(disk: Disk) -> None:
     folder = disk.put("agent-0001", said("x")).parent
     (folder / "notes.txt").write_text("x")
     (folder / "dddddddd-0000-4000-8000-000000000000.jsonl").touch()
+    disk.put("eeeeeeee-0000-4000-8000-000000000000", said("teammate", teamName="t"))
+    disk.put(f"{A}/subagents/ffffffff-0000-4000-8000-000000000000", said("x"))
     assert [row.id for row in await disk.rows()] == [A]
 
 

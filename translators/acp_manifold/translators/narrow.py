@@ -66,4 +66,4 @@ def flag(parent: JsonObject, key: str) -> bool:
 
 def is_text(value: str) -> bool:
     """Whether a string can be written as UTF-8: JSON may bring halves of surrogate pairs, which can't."""
-    return not any("\ud800" <= char <= "\udfff" for char in value)
+    return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)

@@ -74,6 +74,8 @@ class ClaudeBackend:
         from acp_manifold.adapters.claude.life import living
 
         async with living(host, config_dir(self._environ)) as self._life:
+            for store in self._stores.values():
+                self._life.tasks.start_soon(store.tend)
             try:
                 yield
             finally:
@@ -239,9 +241,15 @@ class ClaudeBackend:
     @property
     def _store(self) -> Store:
         from acp_manifold.adapters.claude.store import Store
+        from acp_manifold.bridge.ledger import state_directory
 
         folder = config_dir(self._environ)
-        return self._stores.setdefault(folder, Store(folder))
+        if folder not in self._stores:
+            index = state_directory(self._environ) / "claude-index.sqlite3"
+            self._stores[folder] = store = Store(folder, index)
+            if self._life is not None:
+                self._life.tasks.start_soon(store.tend)
+        return self._stores[folder]
 
     @property
     def _running_life(self) -> Life:

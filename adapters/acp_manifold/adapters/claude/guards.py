@@ -25,7 +25,7 @@ from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.at_rest import write_title
 from acp_manifold.adapters.claude.registry import holder_of
-from acp_manifold.adapters.claude.scan import beside, titles_after
+from acp_manifold.adapters.claude.titles_in import beside, titles_after
 from acp_manifold.bridge.backend import Host
 from acp_manifold.bridge.descriptors import readable
 from acp_manifold.bridge.errors import InvalidRequest

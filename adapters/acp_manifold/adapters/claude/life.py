@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
+from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.carried import Carried
 from acp_manifold.adapters.claude.guards import Guards
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 class Life:
     """One for each `ClaudeBackend.running`."""
 
-    def __init__(self, host: Host, config: Path) -> None:
+    def __init__(self, host: Host, config: Path, tasks: TaskGroup) -> None:
         self.host = host
+        self.tasks = tasks
         self._config = config
         self.carried: dict[str, Carried] = {}
         """By session id, for as long as the session is followed."""
@@ -61,7 +63,7 @@ async def living(host: Host, config: Path) -> AsyncGenerator[Life]:
     """The life of the backend in one hub; everything of it ends with the context."""
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
-        life = Life(host, config)
+        life = Life(host, config, tasks)
         life.guards = Guards(state_directory() / "claude-titles", config, host, tasks, life.pids)
         life.guards.take_up()
         try:

@@ -1,9 +1,8 @@
-"""What a list shows of a session, gathered from pieces of its transcript.
+"""What a list shows of a session, gathered from pieces of its transcript in whatever order they are read.
 
-The pieces are the head of the file and its tail, or all of it; records of the head are given
-first. Rules: a custom title beats a generated one beats the first thing a person typed (case T05);
-the time is that of the last message, not of the file (L02); a transcript that belongs to a
-sub-agent, or without a message, is no session (L05).
+Rules: a custom title beats a generated one beats the first thing a person typed (case T05), and of
+titles of one kind the one that stands last counts; the time is that of the last message, not of the
+file (L02); a transcript that belongs to a sub-agent, or without a message, is no session (L05).
 """
 
 from __future__ import annotations
@@ -30,22 +29,39 @@ _LONGEST = 1000
 class Facts:
     """What is known of a session so far."""
 
-    cwd: str | None = None
+    first_cwd: str | None = None
     """Where the first record was written that says so; absolute, and fit to be given to the system."""
+    last_cwd: str | None = None
+    """Where the last message was written: what counts while no first record has said so."""
     custom: str | None = None
     """The last custom title."""
+    custom_at: int = -1
+    """Its place in the transcript, in bytes; -1 without one."""
     generated: str | None = None
     """The last generated title."""
+    generated_at: int = -1
     first_typed: str | None = None
     updated_at: str | None = None
     """When the last message was said."""
+    begun: bool = False
+    """Whether a message was found from the start on."""
     has_message: bool = False
     sidechain: bool = False
+
+    @property
+    def cwd(self) -> str | None:
+        """The session's directory."""
+        return self.first_cwd or self.last_cwd
 
     @property
     def is_session(self) -> bool:
         """Whether a person would resume it."""
         return self.has_message and not self.sidechain and self.cwd is not None
+
+    @property
+    def has_start(self) -> bool:
+        """Whether reading on from the start would tell nothing more."""
+        return self.sidechain or (self.begun and self.first_cwd is not None and self.first_typed is not None)
 
     @property
     def title(self) -> Title | None:
@@ -54,33 +70,52 @@ class Facts:
             return Title(self.custom, "user")
         return Title(self.generated, "generated") if self.generated is not None else None
 
-    def add(self, record: JsonObject) -> None:
-        """Take in one record."""
-        title = title_of(record)
-        if title is not None:
-            self.add_title(title)
+    def add(self, record: JsonObject, at: int = 0) -> None:
+        """Take in one record of a transcript that is read from its start to its end; `at` is its place."""
+        self.add_first(record, at)
+        self.add_last(record, at)
+
+    def add_first(self, record: JsonObject, at: int) -> None:
+        """Take in a record for what the start of a transcript tells; records come in their order."""
+        if self._add_title(record, at):
             return
-        if self.cwd is None:
-            self.cwd = working_directory(record)
+        if self.first_cwd is None:
+            self.first_cwd = working_directory(record)
         if record.get("type") not in ("user", "assistant"):
             return
         if is_sidechain(record):
-            self.sidechain = self.sidechain or not self.has_message
+            self.sidechain = self.sidechain or not self.begun
         elif is_message(record):
-            self._add_message(record)
+            self.begun = self.has_message = True
+            if self.first_typed is None:
+                starts = (said[:_LONGEST] for said in typed_texts(record))
+                self.first_typed = next((start for start in starts if normalise(start)), None)
 
-    def add_title(self, title: Title) -> None:
-        """Take in a title that stands behind all that were added before."""
-        if title.origin == "user":
-            self.custom = title.text
-        else:
-            self.generated = title.text
+    def add_last(self, record: JsonObject, at: int) -> bool:
+        """Take in a record for what the end of a transcript tells; whether it is a message that tells its time.
 
-    def _add_message(self, record: JsonObject) -> None:
+        The time never goes back: messages that are written again, as in a compaction, are no newer for it.
+        """
+        if self._add_title(record, at) or record.get("type") not in ("user", "assistant"):
+            return False
+        if is_sidechain(record) or not is_message(record):
+            return False
         self.has_message = True
-        if self.first_typed is None:
-            starts = (said[:_LONGEST] for said in typed_texts(record))
-            self.first_typed = next((start for start in starts if normalise(start)), None)
+        self.last_cwd = working_directory(record) or self.last_cwd
         stamp = moment(record)
         if stamp is not None and (self.updated_at is None or stamp > self.updated_at):
             self.updated_at = stamp
+        return stamp is not None
+
+    def add_title(self, title: Title, at: int) -> None:
+        """Take in a title that stands at a place in the transcript."""
+        if title.origin == "user" and at >= self.custom_at:
+            self.custom, self.custom_at = title.text, at
+        elif title.origin == "generated" and at >= self.generated_at:
+            self.generated, self.generated_at = title.text, at
+
+    def _add_title(self, record: JsonObject, at: int) -> bool:
+        title = title_of(record)
+        if title is not None:
+            self.add_title(title, at)
+        return title is not None

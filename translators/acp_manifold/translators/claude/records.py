@@ -33,6 +33,8 @@ _ISO = re.compile(
 )
 """Claude Code writes UTC with milliseconds; tools that import or convert transcripts write what they like."""
 
+_OWN_LENGTH = len("2026-01-01T10:00:00.000Z")
+
 TITLE_MARK = b"-title"
 """Bytes that every line with a title record holds; a line without them needs no parsing to know that."""
 
@@ -115,6 +117,8 @@ def moment(record: JsonObject) -> str | None:
         return None
     try:
         time = datetime.fromisoformat(stamp)
+        if len(stamp) == _OWN_LENGTH and stamp[19] == "." and stamp[-1] == "Z":
+            return stamp
         utc = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
