@@ -51,6 +51,7 @@ class Figures:
     pss_one: float = 0.0
     """MB, of the agent's process alone, one session that has had all of the work."""
     set_title: float | None = None
+    set_title_at_rest: float | None = None
     pss_many: float | None = None
     """The same with `MANY` sessions."""
     pss_many_tree: float | None = None
@@ -117,6 +118,10 @@ async def run_once(
             if contestant.renames:
                 figures.set_title = await _titles(editor, session)
             figures.pss_one = pss_mb(editor.pid)
+            if contestant.renames and contestant.ours:
+                await editor.ask("session/close", {"sessionId": session})
+                figures.set_title_at_rest = await _titles(editor, session)
+                await editor.ask("session/resume", {"sessionId": session, "cwd": str(cwd), "mcpServers": []})
             if many:
                 await _many(editor, ears, [session, *await _more(editor, contestant, cwd)], figures)
     return figures

@@ -23,6 +23,7 @@ def figures(scale: float, *, titles: bool = True) -> list[Figures]:
             cpu_per_word=50e-6 * s,
             pss_one=40 * s,
             set_title=0.003 * s if titles else None,
+            set_title_at_rest=0.006 * s if titles else None,
             stream_many=2 * s,
             cpu_many=0.3 * s,
         )
@@ -45,8 +46,9 @@ def test_ratios_are_taken_between_medians_and_judged() -> None:
     assert found["`session/new`, Claude Code"] == (0.25, True)
     assert found["bridge CPU per streamed word, Codex"] == (0.5, True)
     assert found["bridge memory (PSS), one session"] == (0.5, True)
-    assert found["`session/set_title`, Claude Code"] == (None, None)
-    assert found["`session/set_title`, Codex"] == (0.5, None)
+    for label in ("Claude Code", "Codex"):
+        assert found[f"`session/set_title`, {label}, live"] == (0.5, True)
+        assert found[f"`session/set_title`, {label}, at rest"] == (1.0, True)
     assert found["8 sessions streaming 400 words each at once, Claude Code"] == (0.25, True)
     assert found["bridge CPU for that, 8 sessions, Codex"] == (0.5, True)
 
@@ -58,6 +60,8 @@ def test_a_missed_budget_is_seen() -> None:
         "`session/new`, Codex",
         "start to first token, Codex",
         "bridge CPU per streamed word, Codex",
+        "`session/set_title`, Codex, live",
+        "`session/set_title`, Codex, at rest",
         "bridge memory (PSS), one session",
         "8 sessions streaming 400 words each at once, Codex",
         "bridge CPU for that, 8 sessions, Codex",

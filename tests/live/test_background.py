@@ -188,3 +188,30 @@ async def test_what_a_killed_claude_left_in_the_registry_holds_nothing(lab: Make
         assert [json.loads(path.read_text())["sessionId"] for path in records] == [session]
         await until(lambda: pid not in bearing(str(both.folder)))
         assert await agent.ask(session, "SAY[1]") == "end_turn"
+
+
+@both_backends
+async def test_a_cancelled_turn_leaves_the_background_work_of_earlier_ones(
+    agent: Client, both: Lab, backend: str
+) -> None:
+    session, task = await with_a_task(agent, both, backend)
+    go_on(both, session).touch()
+    await until(lambda: len(shells(both)) == 1)
+    turn = agent.prompt(session, "SAY[1] GATE[held]")
+    await agent.wait_for(lambda: agent.said(session).count("word0") > 1 or None, "the second turn")
+    agent.notify("session/cancel", {"sessionId": session})
+    assert (await turn.answer())["stopReason"] == "cancelled"
+    assert [row["taskId"] for row in await tasks(agent, session)] == [task]
+    assert states(agent, session, text((await tasks(agent, session))[0], "toolCallId"))[-1] == "in_progress"
+    assert len(shells(both)) == 1
+
+
+@both_backends
+async def test_a_command_that_a_turn_waits_for_is_no_background_work(agent: Client, both: Lab, backend: str) -> None:
+    session = await agent.new_session(both.cwd, backend)
+    turn = agent.prompt(session, f"RUN[{SHELLS}] ;; SAY[1]")
+    await until(lambda: len(shells(both)) == 1, 20)
+    assert await tasks(agent, session) == []
+    agent.notify("session/cancel", {"sessionId": session})
+    assert (await turn.answer())["stopReason"] == "cancelled"
+    await left(both, 0)

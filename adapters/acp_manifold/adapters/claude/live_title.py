@@ -225,9 +225,11 @@ class LiveTitle:
             found = await self._titles(before)
             return found if title in found else None
 
-        found: list[str] = []
-        with anyio.move_on_after(READ_BACK_LIMIT):
-            found = await self._in_transcript(ours)
+        # It is there nearly always, and to watch for it costs more than to look.
+        found = await ours() or []
+        if not found:
+            with anyio.move_on_after(READ_BACK_LIMIT):
+                found = await self._in_transcript(ours)
         if not found:
             found = await self._titles(before)
         if not found:
