@@ -209,7 +209,7 @@ async def test_a_cancelled_turn_leaves_the_background_work_of_earlier_ones(
 @both_backends
 async def test_a_command_that_a_turn_waits_for_is_no_background_work(agent: Client, both: Lab, backend: str) -> None:
     session = await agent.new_session(both.cwd, backend)
-    turn = agent.prompt(session, f"RUN[{SHELLS}] ;; SAY[1]")
+    turn = agent.prompt(session, f"RUN[echo first; {SHELLS}] ;; SAY[1]")
     await until(lambda: len(shells(both)) == 1, 20)
     assert await tasks(agent, session) == []
     agent.notify("session/cancel", {"sessionId": session})
