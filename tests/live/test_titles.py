@@ -8,14 +8,19 @@ import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import anyio
 import pytest
 
 from acp_manifold.adapters.claude import ClaudeBackend
-from acp_manifold.bridge.backend import BackendSession
-from acp_manifold.translators.narrow import JsonObject, text
+from acp_manifold.adapters.codex import CodexBackend
+from acp_manifold.adapters.codex.program import find_program
+from acp_manifold.bridge.backend import BackendSession, Program, SessionSpec
+from acp_manifold.translators.narrow import JsonObject, as_object, text
 from tests.adapters.claude.scripted import Listener, opened, saying
+from tests.adapters.codex.scripted import ScriptedEvents
+from tests.adapters.codex.scripted import running as codex_running
 from tests.reports.conftest import until
 
 from .client import Client
@@ -234,3 +239,52 @@ async def test_a_short_torture_loses_no_title(lab: MakeLab) -> None:
     run = await torture(lab(), renames=10, seed=7, per_life=6)
     assert run.lost == []
     assert run.renames >= 10 and run.checks > 60
+
+
+@asynccontextmanager
+async def codex_elsewhere(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[CodexBackend]:
+    """Another app-server on the same store, that the agent knows nothing of."""
+    for name, value in lab.env.items():
+        monkeypatch.setenv(name, value)
+    async with codex_running() as (backend, _):
+        yield backend
+
+
+async def test_a_codex_thread_of_another_process_takes_the_title_and_keeps_it(
+    lab: MakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = lab("codex")
+    async with started(both, "--backend", "codex") as agent:
+        await agent.initialize()
+        async with codex_elsewhere(both, monkeypatch) as other:
+            async with other.session(SessionSpec(both.cwd), ScriptedEvents()) as owner:
+                await owner.prompt(saying("SAY[1]"))
+                await owner.rename("Theirs")
+                await set_title(agent, owner.id, "Ours")
+                await owner.prompt(saying(BIG))
+                assert await titled(agent, owner.id) == "Ours"
+                error = await agent.fails("session/resume", {"sessionId": owner.id, "cwd": both.cwd, "mcpServers": []})
+                assert text(as_object(error.data), "reason") == "thread_active_writer"
+                await owner.rename("Theirs again")
+                assert await titled(agent, owner.id) == "Theirs again"
+        assert await titled(agent, owner.id) == "Theirs again"
+
+
+async def test_an_archived_codex_thread_is_not_titled_and_the_refusal_says_why(
+    lab: MakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = lab("codex")
+    async with started(both, "--backend", "codex") as agent:
+        await agent.initialize()
+        session = await agent.new_session(both.cwd)
+        await agent.ask(session, "SAY[1]")
+        await set_title(agent, session, "Before")
+        (path,) = [path for path in both.folder.rglob("rollout-*.jsonl") if session in path.name]
+    command = [*cast(Program, find_program()).command, "archive", session]
+    done = await anyio.run_process(command, env=both.env, check=False)
+    assert done.returncode == 0, (done.stdout, done.stderr, path)
+    async with started(both, "--backend", "codex") as agent:
+        await agent.initialize()
+        error = await agent.fails("session/set_title", {"sessionId": session, "title": "After"})
+        assert (error.code, text(as_object(error.data), "reason")) == (-32600, "archived")
+        assert "unarchive" in error.message
