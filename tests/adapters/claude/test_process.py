@@ -210,8 +210,14 @@ def read(path: Path) -> dict[str, object]:
 
 def modes(path: Path) -> tuple[int | None, int | None]:
     """The permissions of a file and its folder; None for what is not there."""
-    file, folder = ((p.stat().st_mode & 0o777 if p.exists() else None) for p in (path, path.parent))
-    return file, folder
+    return mode(path), mode(path.parent)
+
+
+def mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode & 0o777
+    except FileNotFoundError:
+        return None
 
 
 async def test_what_was_allowed_for_the_session_and_its_mode_outlive_the_process(
