@@ -426,7 +426,7 @@ class Hub:
             raise SessionNotFound(session_id)
         ours = session.id if session is not None else session_id
         try:
-            stored = await self._keeper.set(key, title, lambda text: self._write_title(ours, text))
+            stored = await self._keeper.set(key, title, lambda text: self._write_title(ours, text, located))
         finally:
             self._let_title_go(key)
         session = self._sessions.get(ours)
@@ -434,8 +434,14 @@ class Hub:
             session.tell_title(stored)
         return stored
 
-    async def _write_title(self, session_id: str, title: str) -> str:
-        """Write a title where the session is: to whoever serves it, else into the store."""
+    async def _write_title(self, session_id: str, title: str, located: Located | None = None) -> str:
+        """Write a title where the session is: to whoever serves it, else into the store.
+
+        Args:
+            session_id: Our id of it.
+            title: What to write.
+            located: Where it was found in a store a moment ago, if it was looked for.
+        """
         session = self._sessions.get(session_id)
         if session is not None:
             try:
@@ -446,7 +452,7 @@ class Hub:
             session = self._sessions.get(session_id)
             if session is not None:
                 return await session.rename(title)
-            located = await self._locate(session_id)
+            located = located or await self._locate(session_id)
             if located is None:
                 raise SessionNotFound(session_id)
             return await located.backend.rename(located.row.id, title)

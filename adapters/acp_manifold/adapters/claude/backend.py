@@ -203,17 +203,18 @@ class ClaudeBackend:
 
         from acp_manifold.adapters.claude.at_rest import write_title
 
-        path = await self._path(session_id)
+        path = await to_thread.run_sync(self._store.locate, session_id)
+        if path is None:
+            raise SessionNotFound(session_id)
         guards = self._life.guards if self._life is not None else None
         try:
-            stored = await to_thread.run_sync(
-                guards.write if guards is not None else write_title, path, session_id, title
-            )
+            if guards is None:
+                return await to_thread.run_sync(write_title, path, session_id, title)
+            guard = await to_thread.run_sync(guards.write, path, session_id, title)
         except FileNotFoundError as exc:
             raise SessionNotFound(session_id) from exc
-        if guards is not None:
-            guards.begin(session_id)
-        return stored
+        guards.begin(guard)
+        return guard.title
 
     async def delete(self, session_id: str) -> None:
         """Remove a session for good; see `Backend.delete`."""

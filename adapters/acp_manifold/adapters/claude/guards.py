@@ -24,7 +24,7 @@ from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.at_rest import write_title
-from acp_manifold.adapters.claude.registry import holder_of
+from acp_manifold.adapters.claude.registry import Holder, holder_of
 from acp_manifold.adapters.claude.titles_in import beside, titles_after
 from acp_manifold.bridge.backend import Host
 from acp_manifold.bridge.descriptors import readable
@@ -87,8 +87,8 @@ class Guards:
             if guard is not None:
                 self._start(guard)
 
-    def write(self, path: Path, session_id: str, title: str) -> str:
-        """Put a title into a transcript and give back what is stored; for a thread of its own.
+    def write(self, path: Path, session_id: str, title: str) -> Guard:
+        """Put a title into a transcript, and give what is to be guarded; for a thread of its own.
 
         Raises:
             FileNotFoundError: The transcript has gone.
@@ -100,13 +100,11 @@ class Guards:
         stored = write_title(path, session_id, title)
         guard = Guard(session_id, path, stored, tuple(sorted(earlier - {stored})), offset, time.time())
         _save(self._file(session_id), guard)
-        return stored
+        return guard
 
-    def begin(self, session_id: str) -> None:
+    def begin(self, guard: Guard) -> None:
         """Guard the title just written."""
-        guard = _read(self._file(session_id))
-        if guard is not None:
-            self._start(guard)
+        self._start(guard)
 
     def end(self, session_id: str) -> None:
         """The session is ours now, or gone: nobody else brings a title back."""
@@ -136,42 +134,43 @@ class Guards:
                 self.end(guard.session_id)
 
     async def _watch_over(self, guard: Guard) -> None:
+        if await self._holder(guard) is None:
+            # Nobody is seen to have it: one look when whoever starts just now must be in the registry.
+            await anyio.sleep(SETTLE)
         changed = anyio.Event()
 
         def wake() -> None:
             changed.set()
 
-        stop = self._host.watch(guard.path, wake)
-        settled = anyio.current_time() + SETTLE
+        stop: Callable[[], None] | None = None
         try:
             while True:
                 changed = anyio.Event()
                 # Looked for before the file is: what it wrote before its end is seen then.
-                holder = await to_thread.run_sync(holder_of, self._config, guard.session_id, frozenset(self._ours))
-                if not await to_thread.run_sync(keep, guard):
+                holder = await self._holder(guard)
+                if holder is not None and stop is None:
+                    stop = self._host.watch(guard.path, wake)
+                if not await to_thread.run_sync(keep, guard) or holder is None:
                     return
-                left = settled - anyio.current_time()
-                if holder is None and left <= 0:
-                    return
-                pid = holder.pid if holder is not None else None
-                await _first(changed.wait, pid, left if pid is None else None)
+                await _first(changed.wait, holder.pid)
         finally:
-            stop()
+            if stop is not None:
+                stop()
+
+    async def _holder(self, guard: Guard) -> Holder | None:
+        return await to_thread.run_sync(holder_of, self._config, guard.session_id, frozenset(self._ours))
 
 
-async def _first(changed: Callable[[], Awaitable[object]], pid: int | None, limit: float | None) -> None:
-    """Wait for a change, for the end of a process, or for so many seconds, whatever comes first."""
+async def _first(changed: Callable[[], Awaitable[object]], pid: int) -> None:
+    """Wait for a change, or for the end of a process, whatever comes first."""
     async with anyio.create_task_group() as race:
 
         async def over(wait: Callable[[], Awaitable[object]]) -> None:
             await wait()
             race.cancel_scope.cancel()
 
-        if limit is not None:
-            race.cancel_scope.deadline = anyio.current_time() + limit
         race.start_soon(over, changed)
-        if pid is not None:
-            race.start_soon(over, lambda: _end_of(pid))
+        race.start_soon(over, lambda: _end_of(pid))
 
 
 async def _end_of(pid: int) -> None:

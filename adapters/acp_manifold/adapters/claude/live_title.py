@@ -72,7 +72,8 @@ class LiveTitle:
         """Around the look for a title that was set while there was no transcript; another title ends it."""
         self._known: str | None = None
         """The title in the CLI's memory, as far as it was told us or by us."""
-        self._putting_back = anyio.Lock()
+        self._setting = anyio.Lock()
+        """Held while a title is on its way to the CLI, so that none overtakes another."""
         self._past: set[str] = set()
         """Every title it ever had there."""
         self._sent: dict[str, float] = {}
@@ -101,19 +102,24 @@ class LiveTitle:
         self._kept = None
         await self._ready()
         self._confirming.cancel()
-        for _ in range(_TRIES):
-            before = await self._size()
-            await self._control.request(self._request(title), RENAME_LIMIT)
-            if before is None and await self._size() is None:
-                if self._gone is not None:
-                    raise BackendGone(self._gone)
-                self._confirm_later(title)
-                return title
-            stored = await self._read_back(before or 0, title)
-            if stored is not None:
-                return stored
-            logger.info("%s: an older title was written behind the new one: set again", self._name)
+        async with self._setting:
+            for _ in range(_TRIES):
+                stored = await self._set(title)
+                if stored is not None:
+                    return stored
+                logger.info("%s: an older title was written behind the new one: set again", self._name)
         raise BackendFault(f"Claude Code writes older titles behind the new one of session {self._id}; set it again")
+
+    async def _set(self, title: str) -> str | None:
+        """Have the CLI set a title, and give back what it stored; None if it then wrote an older one behind it."""
+        before = await self._size()
+        await self._control.request(self._request(title), RENAME_LIMIT)
+        if before is None and await self._size() is None:
+            if self._gone is not None:
+                raise BackendGone(self._gone)
+            self._confirm_later(title)
+            return title
+        return await self._read_back(before or 0, title)
 
     def moved(self, session_id: str) -> None:
         """The conversation goes on under another id."""
@@ -144,24 +150,30 @@ class LiveTitle:
 
     async def _put_back(self, title: str | None) -> None:
         """Set the title once more, if an older one stands behind it."""
-        try:
-            async with self._putting_back:
-                if title is not None and title == self._known and await self._last_title(0) != title:
-                    await self._control.request(self._request(title), RENAME_LIMIT)
-        except BackendGone:
-            pass  # What it has in memory is the right one, and it will write no other.
-        except BackendFault as exc:
-            logger.warning("%s: an older title may have come back: %s", self._name, exc.message)
+        await self._set_unless_newer(title, title)
 
     async def _adopt(self, title: str) -> None:
         logger.info("%s: renamed by another program", self._name)
+        await self._set_unless_newer(title, self._known)
+
+    async def _set_unless_newer(self, title: str | None, known: str | None) -> None:
+        """Have the CLI set a title that is not the last in the transcript, or not in its memory.
+
+        Args:
+            title: What to set.
+            known: What is in its memory as far as was known when this was decided: another one since then counts.
+        """
         try:
             await self._ready()
-            await self._control.request(self._request(title), RENAME_LIMIT)
+            async with self._setting:
+                last = await self._last_title(0)
+                if title is None or self._known != known or (title == known and last == title):
+                    return
+                await self._control.request(self._request(title), RENAME_LIMIT)
         except BackendGone:
-            pass  # Then it can't write another one either.
+            pass  # It will write no other title any more.
         except BackendFault as exc:
-            logger.warning("%s: a rename by another program may not last: %s", self._name, exc.message)
+            logger.warning("%s: a title may not last: %s", self._name, exc.message)
 
     def close(self, reason: str) -> None:
         """The process is gone: nothing more will be stored."""
