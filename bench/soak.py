@@ -104,6 +104,10 @@ class Report:
         return found
 
 
+_BOUNDED = frozenset({"_seen"})
+"""Tables that keep something of sessions that are closed, up to a limit of their own."""
+
+
 def entries(*roots: object) -> int:
     """How many entries there are in all tables that the bridge's objects among `roots` reach."""
     seen: set[int] = set()
@@ -132,7 +136,8 @@ def entries(*roots: object) -> int:
 
 def _attributes(thing: object) -> list[object]:
     names = {name for kind in type(thing).__mro__ for name in getattr(kind, "__slots__", ())}
-    return [getattr(thing, name) for name in (names | set(getattr(thing, "__dict__", ()))) if hasattr(thing, name)]
+    names = (names | set(getattr(thing, "__dict__", ()))) - _BOUNDED
+    return [getattr(thing, name) for name in names if hasattr(thing, name)]
 
 
 class Soak:

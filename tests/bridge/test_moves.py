@@ -96,9 +96,9 @@ async def test_cleared_with_nothing_said_since_it_is_what_it_was(tmp_path: Path)
     alpha, ledger = ScriptedBackend(), tmp_path / "ledger"
     async with editor_on(alpha, ledger=Ledger(ledger)) as editor:
         session = await cleared(editor, alpha, tmp_path)
-        # It is open here, and has said nothing.
+        # It is open here, and has said nothing: what is in the store is what it was.
         (row,) = await editor.listed()
-        assert row["sessionId"] != session
+        assert row["sessionId"] == session
     async with editor_on(alpha, ledger=Ledger(ledger)) as editor:
         alpha.history = {"alpha-1": [said("old")]}
         await editor.request("session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
@@ -107,3 +107,32 @@ async def test_cleared_with_nothing_said_since_it_is_what_it_was(tmp_path: Path)
         assert (row["sessionId"], row["title"]) == (session, "Kept")
         with pytest.raises(Refused):
             await editor.request("session/set_title", sessionId="never", title="x")
+
+
+async def test_a_cleared_session_that_was_deleted_is_nobodys_and_what_it_left_stays(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha, ledger=Ledger(tmp_path / "ledger")) as editor:
+        session = await cleared(editor, alpha, tmp_path)
+        await turn(editor, alpha.sessions[0], session, "anew")
+        for _ in range(2):
+            assert await editor.request("session/delete", sessionId=session) == {}
+        for method in ("session/load", "session/set_title"):
+            with pytest.raises(Refused) as refused:
+                await editor.request(method, sessionId=session, cwd=str(tmp_path), mcpServers=[], title="x")
+            assert refused.value.code == -32002
+        (row,) = await editor.listed()
+        assert row["title"] == "Kept" and list(alpha.stored) == ["alpha-1"]
+
+
+async def test_a_look_by_another_agent_between_clear_and_the_next_prompt_changes_nothing(tmp_path: Path) -> None:
+    alpha, ledger = ScriptedBackend(), tmp_path / "ledger"
+    async with editor_on(alpha, ledger=Ledger(ledger)) as editor:
+        session = await cleared(editor, alpha, tmp_path)
+        async with editor_on(alpha, ledger=Ledger(ledger)) as other:
+            assert [row["sessionId"] for row in await other.listed()] == [session]
+            await other.request("session/set_title", sessionId=session, title="By another")
+        await turn(editor, alpha.sessions[0], session, "anew")
+        await editor.request("session/set_title", sessionId=session, title="Mine")
+        rows = {str(row["sessionId"]): row["title"] for row in await editor.listed()}
+        assert rows.pop(session) == "Mine"
+        assert list(rows.values()) == ["By another"]

@@ -34,6 +34,9 @@ from .watch import Watcher
 
 logger = logging.getLogger(__name__)
 
+SEEN_LIMIT = 10_000
+"""How many sessions that are not open it is remembered where they are."""
+
 END_LIMIT = 5.0
 """Seconds the end of one session may take; the ladder of its process is shorter."""
 
@@ -85,6 +88,8 @@ class Hub:
         self._watcher = Watcher()
         self._sessions: dict[str, Session] = {}
         self._by_key: dict[Key, Session] = {}
+        self._seen: dict[str, Key] = {}
+        """Our id -> the backend's name of sessions that were listed or open, those seen last at the end."""
         self._changing = KeyedLocks()
         """Held for a session's id while where it is changes: opening, closing, deleting, writing at rest."""
         self._tasks: TaskGroup | None = None
@@ -309,10 +314,11 @@ class Hub:
         finally:
             self._unbind(session)
 
-    def _bind(self, session: Session, before: Key | None, *, left: bool) -> None:
+    def _bind(self, session: Session, before: Key | None, *, left: Key | None) -> None:
         """The backend's name of a session is known or has changed: one look-up each way from now on.
 
-        Our id follows the conversation; what it leaves behind is listed under an id made here.
+        Our id follows a conversation that begins anew; what it leaves behind is listed under an id made here. Until
+        something was said there is nothing to be found under the new name, so the ledger is told only then.
         """
         if before is not None and self._by_key.get(before) is session:
             del self._by_key[before]
@@ -321,12 +327,13 @@ class Hub:
         self._sessions[session.id] = session
         self._by_key[session.key] = session
         if before is not None and before != session.key:
-            if left:
+            if left is not None:
                 self._keeper.copy_key(before, session.key)
-            else:
-                self._keeper.rename_key(before, session.key)
-            if left and before.id == session.id:
-                self._ledger.put_alias(str(uuid.uuid4()), before)
+                return
+            self._keeper.rename_key(before, session.key)
+        if left is not None and left.id == session.id:
+            self._seen.pop(left.id, None)
+            self._ledger.put_alias(str(uuid.uuid4()), left)
         if session.id != session.key.id:
             self._ledger.put_alias(session.id, session.key)
 
@@ -336,6 +343,8 @@ class Hub:
         if session.key is not None and self._by_key.get(session.key) is session:
             del self._by_key[session.key]
             self._keeper.let_go(session.key)
+            if session.prompted:
+                self._see(session.id, session.key)
 
     @property
     def open_sessions(self) -> list[Session]:
@@ -407,6 +416,7 @@ class Hub:
                 await located.backend.delete(key.id)
             else:
                 return
+            self._seen.pop(session_id, None)
             self._keeper.forget(key)
 
     async def set_title(self, session_id: str, title: str) -> str:
@@ -419,14 +429,21 @@ class Hub:
         """
         async with self._changing.holding(self._lock_name(session_id)):
             session = self._sessions.get(session_id)
-            located = await self._locate(session_id) if session is None else None
-            session = self._open_one(session_id, located)
-            key = session.key if session is not None else located.key if located is not None else None
+            found = None if session is not None else self._seen.get(session_id)
+            if session is None and found is None:
+                located = await self._locate(session_id)
+                found = located.key if located is not None else None
+            session = session or (self._by_key.get(found) if found is not None else None)
+            key = session.key if session is not None else found
         if key is None:
             raise SessionNotFound(session_id)
         ours = session.id if session is not None else session_id
         try:
-            stored = await self._keeper.set(key, title, lambda text: self._write_title(ours, text, located))
+            stored = await self._keeper.set(key, title, lambda text: self._write_title(ours, text, found))
+        except SessionNotFound:
+            self._seen.pop(session_id, None)
+            self._keeper.forget(key)
+            raise
         finally:
             self._let_title_go(key)
         session = self._sessions.get(ours)
@@ -434,13 +451,13 @@ class Hub:
             session.tell_title(stored)
         return stored
 
-    async def _write_title(self, session_id: str, title: str, located: Located | None = None) -> str:
+    async def _write_title(self, session_id: str, title: str, found: Key | None) -> str:
         """Write a title where the session is: to whoever serves it, else into the store.
 
         Args:
             session_id: Our id of it.
             title: What to write.
-            located: Where it was found in a store a moment ago, if it was looked for.
+            found: Where it is in a store, if it is known.
         """
         session = self._sessions.get(session_id)
         if session is not None:
@@ -452,15 +469,24 @@ class Hub:
             session = self._sessions.get(session_id)
             if session is not None:
                 return await session.rename(title)
-            located = located or await self._locate(session_id)
-            if located is None:
+            if found is None:
+                located = await self._locate(session_id)
+                found = located.key if located is not None else None
+            if found is None:
                 raise SessionNotFound(session_id)
-            return await located.backend.rename(located.row.id, title)
+            return await self.backends[found.backend].rename(found.id, title)
 
     def _lock_name(self, session_id: str) -> str:
         """One name for a session, whichever of its ids a client uses."""
         alias = self._ledger.alias(session_id) if is_text(session_id) else None
         return alias.id if alias is not None else session_id
+
+    def _see(self, session_id: str, key: Key) -> None:
+        """Remember where a session is, so that it need not be looked for to be titled."""
+        self._seen.pop(session_id, None)
+        self._seen[session_id] = key
+        if len(self._seen) > SEEN_LIMIT:
+            del self._seen[next(iter(self._seen))]
 
     def _open_one(self, session_id: str, located: Located | None) -> Session | None:
         """The session that is open here, by our id of it or as the store's `located`."""
@@ -475,18 +501,13 @@ class Hub:
         if alias is not None:
             backend = self.backends.get(alias.backend)
             row = await backend.find(alias.id) if backend is not None else None
-            if backend is not None and row is not None:
-                return Located(backend, row)
-            if session_id in self._sessions:
-                return None
+            return Located(backend, row) if backend is not None and row is not None else None
         for backend in self.backends.values():
             row = await backend.find(session_id)
             if row is not None:
-                located = Located(backend, row)
-                if alias is not None:
-                    # Its conversation was cleared, and nothing was said since: it is what it was before.
-                    self._ledger.drop_alias(session_id, located.key)
-                return located
+                # A conversation that a session of that id left behind goes by another one.
+                known = self._ledger.aliases(backend.name).get(row.id, row.id)
+                return Located(backend, row) if known == session_id or row.id != session_id else None
         return None
 
     # -- the list -------------------------------------------------------------------------------
@@ -518,6 +539,8 @@ class Hub:
     def describe(self, page: Page) -> list[tuple[str, str, SessionRow, str | None]]:
         """For each row of a page: our id, the backend, the row, and the title to show."""
         aliases = {name: self._ledger.aliases(name) for name in self.backends}
+        for name, row in page.rows:
+            self._see(aliases[name].get(row.id, row.id), Key(name, row.id))
         titles = {name: self._ledger.titles(name) for name in self.backends}
         return [
             (

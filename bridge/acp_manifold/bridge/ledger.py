@@ -117,13 +117,6 @@ class Ledger:
         self._kept_aliases[session] = key
         self._flush()
 
-    def drop_alias(self, session: str, key: Key) -> None:
-        """`session` is the backend's `key` again, and was never another's; nor is `key` listed under another id."""
-        for stale in (session, self.aliases(key.backend).get(key.id)):
-            if stale is not None:
-                self._kept_aliases[stale] = None
-        self._flush()
-
     def forget(self, key: Key) -> None:
         """Drop all we know about a session that is gone for good."""
         self._kept_titles[key] = None

@@ -49,12 +49,12 @@ logger = logging.getLogger(__name__)
 class Bound(Protocol):
     """Whom a session tells what its backend calls it."""
 
-    def __call__(self, session: Session, before: Key | None, *, left: bool) -> None:
+    def __call__(self, session: Session, before: Key | None, *, left: Key | None) -> None:
         """
         Args:
             session: Its `key` is new.
-            before: The one before.
-            left: Whether a session of its own goes by that from now on.
+            before: The one before; None if it is the first one, or the conversation is in the store now.
+            left: What the conversation was called before it began anew: a session of its own once `before` is None.
         """
         ...
 
@@ -117,6 +117,8 @@ class Session:
         self._follows = ExitStack()
         self._following: Key | None = None
         self._from_store = known is not None
+        self._left: Key | None = None
+        """What the session was before its conversation began anew, as long as nothing was said since."""
         self._over = anyio.Event()
 
     # -- life ---------------------------------------------------------------------------------
@@ -232,7 +234,8 @@ class Session:
     def moved(self, session_id: str) -> None:
         """The conversation goes on under another name of the backend's; see `SessionEvents.moved`."""
         self._from_store = False
-        self._name(Key(self._serving.name, session_id), left=True)
+        self._left = self._left or self.key
+        self._name(Key(self._serving.name, session_id))
 
     async def room(self) -> None:
         """Wait while a client is too far behind to be told more; see `SessionEvents.room`."""
@@ -271,16 +274,22 @@ class Session:
         if not self.id:
             self.id = live.id
             self.questions = Questions(self.id)
-        self._name(Key(self._serving.name, live.id), left=False)
+        self._name(Key(self._serving.name, live.id))
 
-    def _name(self, key: Key, *, left: bool) -> None:
-        """What the backend calls the session now; `left` if its name before is another session's from now on."""
+    def _name(self, key: Key) -> None:
+        """What the backend calls the session now."""
         before, self.key = self.key, key
         if self._following != key:
             self._following = key
             self._follows.close()
             self._follows.enter_context(self._serving.follow(key.id, self.spec.cwd))
-            self._bound(self, before, left=left)
+            self._bound(self, before, left=self._left)
+
+    async def _leave_behind(self) -> None:
+        """Once the new conversation is in the store, the one before is a session of its own."""
+        if self._left is not None and await self._stored() is not None:
+            left, self._left = self._left, None
+            self._bound(self, None, left=left)
 
     # -- turns ----------------------------------------------------------------------------------
 
@@ -363,7 +372,9 @@ class Session:
         if turn.state == "running":
             self._ask_for_title(turn, live)
             self.prompted = True
-            turn.settle(await live.prompt(turn.prompt))
+            outcome = await live.prompt(turn.prompt)
+            await self._leave_behind()
+            turn.settle(outcome)
 
     def _note_failure(self, error: BridgeError) -> None:
         if isinstance(error, BackendGone | SessionNotFound):

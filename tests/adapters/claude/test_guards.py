@@ -226,3 +226,49 @@ async def test_damaged_guards_are_passed_over(transcript: Path, tmp_path: Path) 
         (folder / f"{name}.json").write_text(text)
     async with agent(tmp_path / "config") as backend:
         assert await backend.rename(SESSION, "Ours") == "Ours"
+
+
+async def test_what_nobody_held_is_not_guarded_by_the_next_agent(transcript: Path, tmp_path: Path) -> None:
+    """Somebody has renamed it since, by a program that leaves no trace beside the transcript."""
+    config = tmp_path / "config"
+    async with agent(config) as backend:
+        await backend.rename(SESSION, "Ours")
+    (path,) = kept()
+    guard = json.loads(path.read_text())
+    path.write_text(json.dumps({**guard, "at": guard["at"] - 60}))
+    append(transcript, line("custom-title", "Old"))
+    async with agent(config):
+        await reaches(lambda: not kept())
+    assert last_title(transcript) == "Old"
+
+
+async def test_a_person_whose_rename_is_seen_before_what_stands_beside_it_has_the_last_word(
+    transcript: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "config"
+    with holding(config):
+        async with agent(config) as backend:
+            await backend.rename(SESSION, "Ours")
+            append(transcript, line("custom-title", "Old"))
+            beside = transcript.with_suffix("") / "custom-title.json"
+            await anyio.Path(beside.parent).mkdir()
+            at = datetime.fromtimestamp(time.time() + 1, UTC).isoformat()
+            await anyio.Path(beside).write_text(json.dumps({"customTitle": "Old", "by": "user", "at": at}))
+            await reaches(lambda: not kept())
+    assert last_title(transcript) == "Old"
+
+
+@pytest.mark.parametrize("what", ["a file in its place", "nowhere to write"])
+async def test_without_a_state_directory_titles_are_set_all_the_same(
+    transcript: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    if what == "nowhere to write":
+        monkeypatch.setenv("XDG_STATE_HOME", "/proc/nowhere")
+    else:
+        state_directory().mkdir(parents=True)
+        (state_directory() / "claude-titles").write_text("")
+        (state_directory() / "claude-sessions").write_text("")
+    async with agent(tmp_path / "config") as backend:
+        assert await backend.rename(SESSION, "Ours") == "Ours"
+        await backend.delete(SESSION)
+    assert not any(transcript.parent.glob("*.jsonl"))

@@ -271,9 +271,8 @@ async def test_older_titles_that_keep_coming_are_an_error_and_no_title(
 
 
 async def test_an_older_title_that_comes_back_later_is_written_over_and_not_told(
-    fake: FakeClaude, backend: ClaudeBackend, work: Path, monkeypatch: pytest.MonkeyPatch
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
 ) -> None:
-    monkeypatch.setattr(live_title, "ECHO_LIMIT", 0.0)
     with anyio.fail_after(10):
         async with hub(backend) as host:
             async with backend.session(SessionSpec(str(work)), Listener()) as session:
@@ -290,9 +289,8 @@ async def test_an_older_title_that_comes_back_later_is_written_over_and_not_told
 
 
 async def test_a_person_who_renames_back_elsewhere_is_heeded(
-    fake: FakeClaude, backend: ClaudeBackend, work: Path, monkeypatch: pytest.MonkeyPatch
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
 ) -> None:
-    monkeypatch.setattr(live_title, "ECHO_LIMIT", 0.0)
     with anyio.fail_after(10):
         async with hub(backend) as host:
             async with backend.session(SessionSpec(str(work)), Listener()) as session:
@@ -312,3 +310,25 @@ async def test_a_person_who_renames_back_elsewhere_is_heeded(
                         await anyio.lowlevel.checkpoint()
                     while fake.requests("rename_session", session.id)[-1]["title"] != "Old":
                         await anyio.lowlevel.checkpoint()
+
+
+async def test_renames_of_another_program_in_quick_succession_end_with_the_last(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
+) -> None:
+    with anyio.fail_after(10):
+        async with hub(backend) as host:
+            async with backend.session(SessionSpec(str(work)), Listener()) as session:
+                with backend.follow(session.id, str(work)):
+                    await session.prompt(saying("x"))
+                    await session.rename("Ours")
+                    await host.until_heard("Ours", "user")
+                    with fake.transcript(session.id).open("a") as file:
+                        for title in ("One", "Two", "Three"):
+                            file.write(
+                                json.dumps({"type": "custom-title", "customTitle": title, "sessionId": "x"}) + "\n"
+                            )
+                    while fake.titles(session.id).count("Three") < 2:
+                        await anyio.lowlevel.checkpoint()
+                    renames = [request["title"] for request in fake.requests("rename_session", session.id)]
+                    assert renames == ["Ours", "Three"]
+            assert [title for title, _ in host.heard if title != "Ours"] == ["One", "Two", "Three"]

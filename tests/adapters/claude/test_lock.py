@@ -66,3 +66,23 @@ async def test_a_session_that_another_agent_begins_to_serve_is_refused_at_once(f
         async with opened(second, work, resume=session.id) as again:
             await again.prompt(saying("hi"))
     assert len(fake.starts()) == 2
+
+
+async def test_a_session_that_another_agent_has_just_opened_is_not_deleted(fake: FakeClaude, work: Path) -> None:
+    first, second = ClaudeBackend(fake.env), ClaudeBackend(fake.env)
+    with anyio.fail_after(10):
+        async with opened(first, work) as session:
+            await session.prompt(saying("hi"))
+            with pytest.raises(InvalidRequest, match="another acp-manifold"):
+                await second.delete(session.id)
+            await session.prompt(saying("hi"))
+        await second.delete(session.id)
+        assert await first.find(session.id) is None
+
+
+def test_a_lock_moves_with_its_conversation(tmp_path: Path) -> None:
+    with locked(tmp_path, "s1") as lock:
+        lock.take("s2")
+        with locked(tmp_path, "s1"), pytest.raises(InvalidRequest), locked(tmp_path, "s2"):
+            pass
+    assert list(tmp_path.iterdir()) == []

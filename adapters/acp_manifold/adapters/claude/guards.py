@@ -39,6 +39,9 @@ SETTLE: Final = 2.0
 A Claude Code 2.1.332 that starts on it reads the transcript before it is in the registry, after 0.4 s.
 """
 
+SIDECAR_LAG: Final = 0.25
+"""Seconds by which `custom-title.json` may come behind the record of the same rename: 0.044 were seen (2.1.332)."""
+
 _LOOK_AGAIN: Final = 5.0
 """Seconds between two looks where the end of a process can't be awaited (macOS)."""
 
@@ -55,6 +58,8 @@ class Guard(NamedTuple):
     """Size of the transcript before ours was written."""
     at: float
     """When it was written, in seconds since 1970."""
+    held: bool = False
+    """Whether another process was seen to have the session."""
 
 
 class Guards:
@@ -82,10 +87,16 @@ class Guards:
             names = sorted(os.listdir(self._folder))
         except FileNotFoundError:
             return
+        except OSError as exc:
+            logger.warning("claude: what was guarded can't be read: %s", exc)
+            return
         for name in names:
             guard = _read(self._folder / name)
-            if guard is not None:
+            if guard is not None and (guard.held or time.time() - guard.at < SETTLE):
                 self._start(guard)
+            elif guard is not None:
+                # Nobody had it: what the transcript says now, somebody has put there since.
+                self.end(guard.session_id)
 
     def write(self, path: Path, session_id: str, title: str) -> Guard:
         """Put a title into a transcript, and give what is to be guarded; for a thread of its own.
@@ -98,9 +109,16 @@ class Guards:
         before = _read(self._file(session_id))
         earlier = {found.text for found in titles_after(path, 0)} | set(before.earlier if before is not None else ())
         stored = write_title(path, session_id, title)
-        guard = Guard(session_id, path, stored, tuple(sorted(earlier - {stored})), offset, time.time())
-        _save(self._file(session_id), guard)
+        held = holder_of(self._config, session_id, frozenset(self._ours)) is not None
+        guard = Guard(session_id, path, stored, tuple(sorted(earlier - {stored})), offset, time.time(), held)
+        self._keep_file(guard)
         return guard
+
+    def _keep_file(self, guard: Guard) -> None:
+        try:
+            _save(self._file(guard.session_id), guard)
+        except OSError as exc:
+            logger.warning("claude: the title of session %s is guarded by this agent alone: %s", guard.session_id, exc)
 
     def begin(self, guard: Guard) -> None:
         """Guard the title just written."""
@@ -111,7 +129,10 @@ class Guards:
         scope = self._scopes.pop(session_id, None)
         if scope is not None:
             scope.cancel()
-        self._file(session_id).unlink(missing_ok=True)
+        try:
+            self._file(session_id).unlink(missing_ok=True)
+        except OSError as exc:
+            logger.warning("claude: the guard of session %s can't be taken away: %s", session_id, exc)
 
     def _file(self, session_id: str) -> Path:
         return self._folder / f"{session_id}.json"
@@ -150,6 +171,10 @@ class Guards:
                 holder = await self._holder(guard)
                 if holder is not None and stop is None:
                     stop = self._host.watch(guard.path, wake)
+                    self._keep_file(guard._replace(held=True))
+                else:
+                    # The CLI writes who has renamed a moment after the title itself.
+                    await anyio.sleep(SIDECAR_LAG)
                 if not await to_thread.run_sync(keep, guard) or holder is None:
                     return
                 await _first(changed.wait, holder.pid)
@@ -233,4 +258,5 @@ def _read(path: Path) -> Guard | None:
     if session_id is None or where is None or title is None or not isinstance(at, int | float):
         return None
     earlier = tuple(found for found in as_list(kept.get("earlier")) if isinstance(found, str))
-    return Guard(session_id, Path(where), title, earlier, as_int(kept.get("offset")) or 0, float(at))
+    offset, held = as_int(kept.get("offset")) or 0, kept.get("held") is True
+    return Guard(session_id, Path(where), title, earlier, offset, float(at), held)

@@ -18,6 +18,7 @@ from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.control import Control, Pending
+from acp_manifold.adapters.claude.guards import SIDECAR_LAG
 from acp_manifold.adapters.claude.store import Store
 from acp_manifold.bridge.backend import Host, SessionSpec
 from acp_manifold.bridge.errors import BackendFault, BackendGone
@@ -25,6 +26,8 @@ from acp_manifold.translators.claude.titles import stored_form
 from acp_manifold.translators.narrow import JsonObject
 
 logger = logging.getLogger(__name__)
+
+NAME: Final = "claude"
 
 _T = TypeVar("_T")
 
@@ -38,8 +41,8 @@ READ_BACK_LIMIT: Final = 2.0
 _TRIES: Final = 3
 """How often a title is set that older ones are written over."""
 
-ECHO_LIMIT: Final = 5.0
-"""Seconds within which the record of a title that we had the CLI set is seen in the transcript; 0.2 are usual."""
+OLDER_LIMIT: Final = 5.0
+"""Seconds within which the record of a title that the CLI had before comes into the transcript; 0.2 are usual."""
 
 
 class LiveTitle:
@@ -74,10 +77,14 @@ class LiveTitle:
         """The title in the CLI's memory, as far as it was told us or by us."""
         self._setting = anyio.Lock()
         """Held while a title is on its way to the CLI, so that none overtakes another."""
+        self._older: dict[str, float] = {}
+        """Titles that it had before, and until when they may still come into the transcript."""
+        self._adopted: dict[str, float] = {}
+        """Titles of other programs that were put there, and until when the process may tell us of them."""
+        self._setting = anyio.Lock()
+        """Held while a title is on its way to the CLI, so that none overtakes another."""
         self._past: set[str] = set()
         """Every title it ever had there."""
-        self._sent: dict[str, float] = {}
-        """Titles that we had the CLI set, and until when its transcript may tell us of them."""
         self._gone: str | None = None
         self._waiting: set[Callable[[], None]] = set()
 
@@ -125,10 +132,16 @@ class LiveTitle:
         """The conversation goes on under another id."""
         self._id = session_id
 
-    def told(self, title: str) -> None:
-        """The process tells the title it has."""
+    def told(self, title: str) -> bool:
+        """The process tells the title it has; whether that is news, not the echo of one that another program gave."""
+        self._has(title)
+        return self._adopted.get(title, 0.0) < anyio.current_time()
+
+    def _has(self, title: str) -> None:
+        """The title in the memory of the process from now on."""
+        if self._known is not None and self._known != title:
+            self._older[self._known] = anyio.current_time() + OLDER_LIMIT
         self._known = title
-        self._past.add(title)
 
     def appended(self, title: str) -> bool:
         """A title was appended to the transcript. One by another program is put into the memory of the process.
@@ -136,28 +149,31 @@ class LiveTitle:
         Else it would write its own over it, once it has written 64 KB (Claude Code 2.1.332).
 
         Returns:
-            Whether it is an older one of the process's own, which counts for nothing: what was on its way to
+            Whether it is one that the process had a moment ago, which counts for nothing: what was on its way to
             the file when a new one was set may come behind that.
         """
-        if not self._stored or self._kept is not None or self._gone is not None or title == self._known:
+        if not self._stored or self._kept is not None or self._gone is not None or stored_form(title) == self._known:
             return False
-        fresh = self._sent.get(title, 0.0) >= anyio.current_time()
-        if fresh or (title in self._past and self._store.renamed_to(self._id) != title):
-            self._tasks.start_soon(self._put_back, self._known)
-            return True
-        self._tasks.start_soon(self._adopt, title)
-        return False
+        older = self._is_older(title)
+        self._tasks.start_soon(self._put_back if older else self._adopt, title, self._known)
+        return older
 
-    async def _put_back(self, title: str | None) -> None:
-        """Set the title once more, if an older one stands behind it."""
-        await self._set_unless_newer(title, title)
+    async def _put_back(self, older: str, known: str | None) -> None:
+        """Set the title once more if an older one stands behind it, unless a person has renamed back."""
+        await anyio.sleep(SIDECAR_LAG)
+        if await to_thread.run_sync(self._store.renamed_to, self._id) == older and self._known == known != older:
+            self._host.title_heard(NAME, self._id, older, "user")
+            await self._adopt(older, known)
+        elif known is not None:
+            await self._set_unless_newer(known, known)
 
-    async def _adopt(self, title: str) -> None:
+    async def _adopt(self, title: str, known: str | None) -> None:
         logger.info("%s: renamed by another program", self._name)
-        await self._set_unless_newer(title, self._known)
+        self._adopted[stored_form(title)] = anyio.current_time() + OLDER_LIMIT
+        await self._set_unless_newer(title, known)
 
-    async def _set_unless_newer(self, title: str | None, known: str | None) -> None:
-        """Have the CLI set a title that is not the last in the transcript, or not in its memory.
+    async def _set_unless_newer(self, title: str, known: str | None) -> None:
+        """Have the CLI set a title that it has not in its memory, or not as the last in the transcript.
 
         Args:
             title: What to set.
@@ -167,9 +183,10 @@ class LiveTitle:
             await self._ready()
             async with self._setting:
                 last = await self._last_title(0)
-                if title is None or self._known != known or (title == known and last == title):
+                stale = last == title if title == known else last != title
+                if self._known != known or stale:
                     return
-                await self._control.request(self._request(title), RENAME_LIMIT)
+                await self._control.request(self._request(stored_form(title)), RENAME_LIMIT)
         except BackendGone:
             pass  # It will write no other title any more.
         except BackendFault as exc:
@@ -182,11 +199,7 @@ class LiveTitle:
             wake()
 
     def _request(self, title: str) -> JsonObject:
-        now = anyio.current_time()
-        self._known = title
-        self._past.add(title)
-        self._sent = {sent: until for sent, until in self._sent.items() if until > now}
-        self._sent[title] = now + ECHO_LIMIT
+        self._has(title)
         # `host`: under `remote`, the default, it would count as renamed from another machine.
         return {"subtype": "rename_session", "title": title, "source": "host", "session_id": self._id}
 
@@ -248,7 +261,7 @@ class LiveTitle:
             raise BackendFault(f"Claude Code took the title of session {self._id} but has not stored it; set it again")
         if title in found:
             # Another one behind it is a later rename by somebody else, and comes as such.
-            return None if found[-1] != title and found[-1] in self._past else title
+            return None if found[-1] != title and self._is_older(found[-1]) else title
         return found[-1]
 
     async def _in_transcript(self, look: Callable[[], Awaitable[_T | None]]) -> _T:
@@ -280,6 +293,9 @@ class LiveTitle:
 
     async def _size(self) -> int | None:
         return await to_thread.run_sync(self._store.size, self._id)
+
+    def _is_older(self, title: str) -> bool:
+        return self._older.get(title, 0.0) >= anyio.current_time()
 
     async def _titles(self, offset: int) -> list[str]:
         return await to_thread.run_sync(self._store.custom_titles_after, self._id, offset)

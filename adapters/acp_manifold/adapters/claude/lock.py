@@ -8,16 +8,60 @@ see each other there. The system frees the lock of an agent that dies.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from acp_manifold.bridge.errors import InvalidRequest
+from acp_manifold.bridge.ledger import state_directory
+
+logger = logging.getLogger(__name__)
+
+
+def lock_folder() -> Path:
+    """Where the locks of all agents of this person are."""
+    return state_directory() / "claude-sessions"
+
+
+class SessionLock:
+    """The lock of one session; it moves with a conversation that begins anew."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path: Path | None = None
+        self._descriptor = -1
+
+    def take(self, session_id: str) -> None:
+        """Have a session, and no longer the one before; where no lock can be made, none is needed to go on.
+
+        Raises:
+            InvalidRequest: Another agent has it.
+        """
+        path = self._folder / f"{session_id}.lock"
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = _taken(path, session_id)
+        except OSError as exc:
+            logger.warning("claude: session %s has no lock against other agents: %s", session_id, exc)
+            return
+        self.free()
+        self._path, self._descriptor = path, descriptor
+
+    def free(self) -> None:
+        """Have no session any more."""
+        if self._path is None:
+            return
+        # Taken away first: who opens it from now on makes a new one.
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
+        os.close(self._descriptor)
+        self._path = None
 
 
 @contextmanager
-def locked(folder: Path, session_id: str) -> Generator[None]:
+def locked(folder: Path, session_id: str) -> Generator[SessionLock]:
     """Have a session for as long as the context is open.
 
     Args:
@@ -27,15 +71,12 @@ def locked(folder: Path, session_id: str) -> Generator[None]:
     Raises:
         InvalidRequest: Another agent has it.
     """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = folder / f"{session_id}.lock"
-    descriptor = _taken(path, session_id)
+    lock = SessionLock(folder)
+    lock.take(session_id)
     try:
-        yield
+        yield lock
     finally:
-        # Taken away first: who opens it from now on makes a new one.
-        path.unlink(missing_ok=True)
-        os.close(descriptor)
+        lock.free()
 
 
 def _taken(path: Path, session_id: str) -> int:

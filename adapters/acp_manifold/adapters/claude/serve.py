@@ -11,12 +11,12 @@ import anyio
 from acp_manifold.adapters.claude.carried import Carried
 from acp_manifold.adapters.claude.command import arguments, mcp_config_file
 from acp_manifold.adapters.claude.life import Life
-from acp_manifold.adapters.claude.lock import locked
-from acp_manifold.adapters.claude.session import NAME, ClaudeSession
+from acp_manifold.adapters.claude.live_title import NAME
+from acp_manifold.adapters.claude.lock import lock_folder, locked
+from acp_manifold.adapters.claude.session import ClaudeSession
 from acp_manifold.adapters.claude.store import Store
 from acp_manifold.bridge.backend import Host, SessionEvents, SessionSpec
 from acp_manifold.bridge.errors import BackendGone
-from acp_manifold.bridge.ledger import state_directory
 from acp_manifold.bridge.process import spawn
 
 
@@ -52,12 +52,14 @@ async def serve(
     """
     carried = life.carried.setdefault(session_id, Carried())
     failure: Exception | None = None
-    with locked(state_directory() / "claude-sessions", session_id), mcp_config_file(spec.mcp_servers) as mcp_config:
+    with locked(lock_folder(), session_id) as lock, mcp_config_file(spec.mcp_servers) as mcp_config:
         words = arguments(session_id, resume=resumed, spec=spec, mcp_config=mcp_config, carried=carried)
         name = f"{NAME} {session_id[:8]}"
         async with spawn((*command, *words), cwd=spec.cwd, env=env, name=name) as child:
             async with anyio.create_task_group() as tasks:
-                session = ClaudeSession(session_id, child, tasks, spec, events, host, store, resumed, life, carried)
+                session = ClaudeSession(
+                    session_id, child, tasks, spec, events, host, store, resumed, life, carried, lock
+                )
                 tasks.start_soon(session.run)
                 if mcp_config is not None:
                     tasks.start_soon(_take_away, mcp_config, session)

@@ -22,7 +22,8 @@ from anyio.abc import TaskGroup
 from acp_manifold.adapters.claude.carried import Carried
 from acp_manifold.adapters.claude.control import Control
 from acp_manifold.adapters.claude.life import Life
-from acp_manifold.adapters.claude.live_title import LiveTitle
+from acp_manifold.adapters.claude.live_title import NAME, LiveTitle
+from acp_manifold.adapters.claude.lock import SessionLock
 from acp_manifold.adapters.claude.program import login_hint
 from acp_manifold.adapters.claude.questions import Questions
 from acp_manifold.adapters.claude.store import Store
@@ -56,8 +57,6 @@ from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_obje
 from acp_manifold.translators.updates import BackgroundTask, Command, Prompt, TaskOutput, TurnEnd
 
 logger = logging.getLogger(__name__)
-
-NAME: Final = "claude"
 
 HANDSHAKE_LIMIT: Final = 60.0
 """Seconds a new process has to answer `initialize`; Claude Code 2.1.332 needs 0.3 to 1."""
@@ -108,6 +107,7 @@ class ClaudeSession:
         resumed: bool,
         life: Life,
         carried: Carried,
+        lock: SessionLock,
     ) -> None:
         self._id = session_id
         self._child = child
@@ -134,6 +134,7 @@ class ClaudeSession:
         self._capabilities: JsonObject = {}
         self._life = life
         self._carried = carried
+        self._lock = lock
         self._resetting = False
         """Whether the conversation was cleared, and no frame has told its new id."""
         self._offered: tuple[Command, ...] | None = None
@@ -344,6 +345,7 @@ class ClaudeSession:
         """`/clear`: the conversation begins anew, under an id that the frame behind the reset is the first to bear."""
         self._resetting = False
         self._id = session_id
+        self._lock.take(session_id)
         self._title.moved(session_id)
         self._life.moved(self, self._carried)
         self._events.moved(session_id)
@@ -360,8 +362,9 @@ class ClaudeSession:
 
     def _on_title(self, frame: TitleChanged) -> None:
         if frame.title:
-            self._title.told(frame.title)
-            self._host.title_heard(NAME, self._id, frame.title, "user")
+            told = self._title.told(frame.title)
+            if told:
+                self._host.title_heard(NAME, self._id, frame.title, "user")
 
     def _on_init(self, frame: Init) -> None:
         if frame.permission_mode:
