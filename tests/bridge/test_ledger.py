@@ -23,7 +23,7 @@ def test_titles_and_aliases_are_there_after_a_restart_and_for_another_bridge(tmp
     assert one.titles("alpha") == {"1": TitleRecord("Theirs", "user")}
     assert one.alias("ours") == KEY and one.aliases("alpha") == {"1": "ours"}
     one.forget(KEY)
-    assert two.title(KEY) is None and two.alias("ours") is None
+    assert two.title(KEY) is None and two.alias("ours") == KEY, "our id is nobody else's afterwards"
     one.close()
     two.close()
     assert {oct(os.stat(file).st_mode & 0o777) for file in path.parent.iterdir()} == {"0o600"}

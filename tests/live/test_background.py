@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from acp_manifold.adapters.claude.program import config_dir
 from acp_manifold.translators.narrow import JsonObject, as_objects, text
 from tests.reports.conftest import until
 
@@ -184,7 +185,7 @@ async def test_what_a_killed_claude_left_in_the_registry_holds_nothing(lab: Make
         await agent.ask(session, "SAY[1]")
         (pid,) = [pid for pid, command in bearing(str(both.folder)).items() if "--output-format" in command]
         os.kill(pid, signal.SIGKILL)
-        records = list(both.folder.rglob(f"sessions/{pid}.json"))
+        records = list((config_dir(both.env) / "sessions").glob(f"{pid}.json"))
         assert [json.loads(path.read_text())["sessionId"] for path in records] == [session]
         await until(lambda: pid not in bearing(str(both.folder)))
         assert await agent.ask(session, "SAY[1]") == "end_turn"

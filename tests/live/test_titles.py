@@ -14,6 +14,7 @@ import anyio
 import pytest
 
 from acp_manifold.adapters.claude import ClaudeBackend
+from acp_manifold.adapters.claude.program import config_dir
 from acp_manifold.adapters.codex import CodexBackend
 from acp_manifold.adapters.codex.program import find_program
 from acp_manifold.bridge.backend import BackendSession, Program, SessionSpec
@@ -45,7 +46,7 @@ async def set_title(agent: Client, session: str, title: str) -> None:
 
 
 def transcript(lab: Lab, session: str) -> Path:
-    (path,) = lab.folder.rglob(f"{session}.jsonl")
+    (path,) = (config_dir(lab.env) / "projects").glob(f"*/{session}.jsonl")
     return path
 
 

@@ -24,6 +24,7 @@ from typing import TypeAlias
 import anyio
 import click
 
+from acp_manifold.adapters.claude.program import config_dir
 from acp_manifold.adapters.model import run_model
 from acp_manifold.translators.narrow import JsonObject, text
 
@@ -168,7 +169,7 @@ class Torture:
     async def renamed_elsewhere(self, agent: Client, subject: Subject) -> None:
         """Another program renames it, which counts; a big turn later it still does, until a client renames it."""
         await self.serve(agent, subject)
-        (path,) = self.lab.folder.rglob(f"projects/**/{subject.id}.jsonl")
+        (path,) = (config_dir(self.lab.env) / "projects").glob(f"*/{subject.id}.jsonl")
         self.renames += 1
         subject.title = f"Title {self.renames} of another program"
         record = {"type": "custom-title", "customTitle": subject.title, "sessionId": subject.id}

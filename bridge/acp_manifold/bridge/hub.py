@@ -505,9 +505,7 @@ class Hub:
         for backend in self.backends.values():
             row = await backend.find(session_id)
             if row is not None:
-                # A conversation that a session of that id left behind goes by another one.
-                known = self._ledger.aliases(backend.name).get(row.id, row.id)
-                return Located(backend, row) if known == session_id or row.id != session_id else None
+                return Located(backend, row)
         return None
 
     # -- the list -------------------------------------------------------------------------------

@@ -118,11 +118,11 @@ class Ledger:
         self._flush()
 
     def forget(self, key: Key) -> None:
-        """Drop all we know about a session that is gone for good."""
+        """Drop the title of a session that is gone for good.
+
+        Our id of it stays what it was: nobody's now, though a CLI may have another session by that name.
+        """
         self._kept_titles[key] = None
-        ours = self.aliases(key.backend).get(key.id)
-        if ours is not None:
-            self._kept_aliases[ours] = None
         self._flush()
 
     def close(self) -> None:
