@@ -10,9 +10,11 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from typing import TypeAlias
 
 from acp_manifold.translators.acp import prompts, requests, v1
+from acp_manifold.translators.acp.capabilities import ClientCapabilities, client_capabilities
 from acp_manifold.translators.acp.output import ToolOutputs
 from acp_manifold.translators.acp.requests import TITLE_METHODS, BadParams
 from acp_manifold.translators.narrow import JsonObject, as_int
@@ -20,7 +22,7 @@ from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import MessageChunk, Prompt, Question, Text, Update
 
 from .backend import Backend
-from .errors import InvalidRequest, LoginNeeded, MethodNotFound, PeerGone, RemoteError, TaskNotFound
+from .errors import InvalidRequest, LoginNeeded, MethodNotFound, PeerGone, RemoteError
 from .hub import Hub
 from .listing import decode_cursor, encode_cursor
 from .messages import encode
@@ -32,6 +34,17 @@ from .version import __version__
 logger = logging.getLogger(__name__)
 
 Serve: TypeAlias = Callable[[JsonObject, Call], "JsonObject | Awaitable[JsonObject]"]
+Method: TypeAlias = "Callable[[Connection, JsonObject, Call], JsonObject | Awaitable[JsonObject]]"
+"""A method that stands in a module of its own; it may raise what `Handler.request` may."""
+
+METHODS: dict[str, str] = {
+    **dict.fromkeys(TITLE_METHODS, "titles"),
+    "_acp-manifold/background/list": "background",
+    "_acp-manifold/background/output": "background",
+    "_acp-manifold/background/stop": "background",
+    "_session/async_task/stop": "background",
+}
+"""In which module of `methods` a method stands, in its table `TABLE`: nobody pays for one that is not used."""
 
 
 @dataclass(slots=True)
@@ -48,7 +61,9 @@ class Connection:
     """A client's link to the hub. Satisfies `Handler` for its peer and `Client` for its sessions."""
 
     def __init__(self, hub: Hub, outbound: Outbound) -> None:
-        self._hub = hub
+        self.hub = hub
+        self.can = ClientCapabilities()
+        """What the client has said it takes."""
         self._outbound = outbound
         self._peer = Peer(self, outbound)
         self._initialized = False
@@ -65,11 +80,6 @@ class Connection:
             "session/close": self._close,
             "session/delete": self._delete,
             "session/set_config_option": self._set_config_option,
-            "_acp-manifold/background/list": self._tasks,
-            "_acp-manifold/background/output": self._task_output,
-            "_acp-manifold/background/stop": self._stop_task,
-            "_session/async_task/stop": self._stop_async_task,
-            **{method: partial(self._set_title, method) for method in TITLE_METHODS},
         }
 
     async def run(self, receive: Receive) -> None:
@@ -85,22 +95,33 @@ class Connection:
             return self._initialize(params)
         if not self._initialized:
             raise InvalidRequest(f"{method[:100]}: send initialize first")
-        serve = self._methods.get(method)
-        if serve is None:
-            raise MethodNotFound(f"Method not found: {method[:200]}", {"method": method[:200]})
+        serve = self._methods.get(method) or self._imported(method)
         return serve(params, call)
+
+    def _imported(self, method: str) -> Serve:
+        """A method whose code is imported when it is first asked for.
+
+        Raises:
+            MethodNotFound: There is none of that name.
+        """
+        module = METHODS.get(method)
+        if module is None:
+            raise MethodNotFound(f"Method not found: {method[:200]}", {"method": method[:200]})
+        table: dict[str, Method] = import_module(f"{__package__}.methods.{module}").TABLE
+        serve = self._methods[method] = partial(table[method], self)
+        return serve
 
     def notification(self, method: str, params: JsonObject) -> None:
         """Take one notification; unknown ones are ignored, as are all before `initialize`."""
         if self._initialized and method == "session/cancel":
             session_id = params.get("sessionId")
-            session = self._hub.find(session_id, self) if isinstance(session_id, str) else None
+            session = self.hub.find(session_id, self) if isinstance(session_id, str) else None
             if session is not None:
                 session.cancel()
 
     def closed(self) -> None:
         """The client is gone."""
-        self._hub.leave(self)
+        self.hub.leave(self)
 
     # -- Client -----------------------------------------------------------------------------------
 
@@ -148,26 +169,27 @@ class Connection:
         if asked is None:
             raise BadParams("protocolVersion", "is required and must be an integer")
         first, self._initialized = not self._initialized, True
+        self.can = client_capabilities(params)
         if first:
-            self._hub.warm_up()
+            self.hub.warm_up()
         methods: list[JsonObject] = [
             {"id": b.auth.id, "name": b.auth.name, "description": b.auth.description}
-            for b in self._hub.backends.values()
+            for b in self.hub.backends.values()
         ]
-        return v1.initialize_result(__version__, methods, air=requests.asks_for_rename(params))
+        return v1.initialize_result(__version__, methods, self.can)
 
     async def _authenticate(self, params: JsonObject, call: Call) -> JsonObject:
         wanted = requests.required_text(params, "methodId")
-        for backend in self._hub.backends.values():
+        for backend in self.hub.backends.values():
             if backend.auth.id == wanted:
                 if await backend.login() == "out":
                     raise LoginNeeded(f"{backend.label} has no login yet. {backend.auth.description}")
                 return {}
-        known = ", ".join(b.auth.id for b in self._hub.backends.values())
+        known = ", ".join(b.auth.id for b in self.hub.backends.values())
         raise BadParams("methodId", f"{wanted[:100]!r} is none of this agent's methods: {known}")
 
     async def _new(self, params: JsonObject, call: Call) -> JsonObject:
-        session = await self._hub.new(requests.session_setup(params), self)
+        session = await self.hub.new(requests.session_setup(params), self)
         self._attach(session.id, call)
         return {"sessionId": session.id, "configOptions": [self._backend_option(session)]}
 
@@ -183,7 +205,7 @@ class Connection:
         history = _Attached()
         emit = partial(self._send, session_id, history) if replay else None
         try:
-            session = await self._hub.open(session_id, setup, self, emit)
+            session = await self.hub.open(session_id, setup, self, emit)
         except BaseException:
             self._opening.pop(session_id, None)
             raise
@@ -205,10 +227,10 @@ class Connection:
     async def _list(self, params: JsonObject, call: Call) -> JsonObject:
         cwd, cursor = requests.list_filter(params)
         after = decode_cursor(cursor, cwd) if cursor is not None else None
-        page = await self._hub.page(cwd, after)
+        page = await self.hub.page(cwd, after)
         rows = [
             v1.session_row(session_id, row.cwd, row.updated_at, title, row.additional_directories, name)
-            for session_id, name, row, title in self._hub.describe(page)
+            for session_id, name, row, title in self.hub.describe(page)
         ]
         result: JsonObject = {"sessions": rows}
         if page.next is not None:
@@ -216,7 +238,7 @@ class Connection:
         return result
 
     def _prompt(self, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
-        session = self._hub.session(requests.session_id(params), self)
+        session = self.hub.session(requests.session_id(params), self)
         prompt = prompts.prompt(params)
         title = prompts.rename_command(prompt)
         if title is not None:
@@ -227,7 +249,7 @@ class Connection:
         first = not session.prompted and session.turns.idle
         turn = session.prompt(prompt, self)
         call.on_cancel = partial(session.cancel_turn, turn)
-        if first and len(self._hub.backends) > 1:
+        if first and len(self.hub.backends) > 1:
             option = v1.backend_option(session.backend.name, [(session.backend.name, session.backend.label)])
             self._peer.notify(
                 "session/update",
@@ -247,60 +269,33 @@ class Connection:
         if not normalise(title):
             self.deliver(session.id, MessageChunk("agent", Text("Type the new title behind it: /rename TITLE")))
             return {"stopReason": "end_turn"}
-        stored = await self._hub.set_title(session.id, title)
+        stored = await self.hub.set_title(session.id, title)
         self.deliver(session.id, MessageChunk("agent", Text(f"Session renamed to: {stored}")))
         return {"stopReason": "end_turn"}
 
-    async def _set_title(self, method: str, params: JsonObject, call: Call) -> JsonObject:
-        session_id, title = requests.title_request(method, params)
-        stored = await self._hub.set_title(session_id, title)
-        return requests.title_answer(method, session_id, stored)
-
-    async def _tasks(self, params: JsonObject, call: Call) -> JsonObject:
-        session = self._hub.session(requests.session_id(params), self)
-        return v1.tasks_result(await session.tasks())
-
-    async def _task_output(self, params: JsonObject, call: Call) -> JsonObject:
-        session = self._hub.session(requests.session_id(params), self)
-        return v1.task_output_result(await session.task_output(requests.required_text(params, "taskId")))
-
-    async def _stop_task(self, params: JsonObject, call: Call) -> JsonObject:
-        session = self._hub.session(requests.session_id(params), self)
-        await session.stop_task(requests.required_text(params, "taskId"))
-        return {}
-
-    async def _stop_async_task(self, params: JsonObject, call: Call) -> JsonObject:
-        """The vendors' spelling, which has a word for "no such task" of its own."""
-        session = self._hub.session(requests.session_id(params), self)
-        try:
-            await session.stop_task(requests.required_text(params, "asyncTaskId"))
-        except TaskNotFound:
-            return {"stopped": False}
-        return {"stopped": True}
-
     async def _close(self, params: JsonObject, call: Call) -> JsonObject:
         session_id = requests.session_id(params)
-        await self._hub.close(session_id, self)
+        await self.hub.close(session_id, self)
         self._attached.pop(session_id, None)
         return {}
 
     async def _delete(self, params: JsonObject, call: Call) -> JsonObject:
         session_id = requests.session_id(params)
         try:
-            await self._hub.delete(session_id)
+            await self.hub.delete(session_id)
         finally:
-            if self._hub.find(session_id, self) is None:
+            if self.hub.find(session_id, self) is None:
                 self._attached.pop(session_id, None)
         return {}
 
     def _set_config_option(self, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
-        session = self._hub.session(requests.session_id(params), self)
+        session = self.hub.session(requests.session_id(params), self)
         option, value = requests.config_choice(params)
         if option != "backend":
             raise BadParams("configId", f"{option[:100]!r} is no option of this session; there is: backend")
         if not isinstance(value, str):
             raise BadParams("value", "must be a string")
-        switched = session.switch(self._hub.choose(value))
+        switched = session.switch(self.hub.choose(value))
 
         async def answer() -> JsonObject:
             await switched
@@ -311,7 +306,7 @@ class Connection:
     def _backend_option(self, session: Session) -> JsonObject:
         choices: list[Backend] = [session.backend]
         if not session.prompted and session.turns.idle:
-            choices = list(self._hub.backends.values())
+            choices = list(self.hub.backends.values())
         return v1.backend_option(session.backend.name, [(b.name, b.label) for b in choices])
 
 

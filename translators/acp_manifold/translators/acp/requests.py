@@ -11,8 +11,6 @@ from typing import NamedTuple, TypeAlias
 from acp_manifold.translators.mcp import HttpServer, McpServer, StdioServer
 from acp_manifold.translators.narrow import (
     JsonObject,
-    as_int,
-    as_list,
     as_object,
     as_str,
     is_list,
@@ -180,18 +178,6 @@ def title_answer(method: str, session: str, stored: str) -> JsonObject:
     if method == "_acpmux/rename":
         return {"sessionId": session, "name": stored, "title": stored}
     return {}
-
-
-def asks_for_rename(params: JsonObject) -> bool:
-    """Whether the client of an `initialize` wants to be told of `_session/rename`, by the vendor's opt-in.
-
-    It is `clientCapabilities._meta.jetbrains.air`: an integer `version` of at least 1, and names. Others than
-    these two mean nothing to us.
-    """
-    meta = obj(obj(params, "clientCapabilities"), "_meta")
-    air = obj(obj(meta, "jetbrains"), "air")
-    names = as_list(air.get("capabilities"))
-    return (as_int(air.get("version")) or 0) >= 1 and any(name in ("sessionRename", "sessionIndex") for name in names)
 
 
 def list_filter(params: JsonObject) -> tuple[str | None, str | None]:

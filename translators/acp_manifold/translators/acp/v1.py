@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from acp_manifold.translators.acp.capabilities import ClientCapabilities
 from acp_manifold.translators.acp.requests import META_KEY
 from acp_manifold.translators.narrow import JsonObject, as_object, as_str, obj
 from acp_manifold.translators.updates import (
@@ -29,6 +30,9 @@ from acp_manifold.translators.updates import (
 )
 
 VERSION = 1
+
+AIR = ("sessionRename",)
+"""The vendor's extensions that are served, under the names by which its clients ask for them."""
 
 _CHUNKS = {"user": "user_message_chunk", "agent": "agent_message_chunk", "thought": "agent_thought_chunk"}
 
@@ -217,13 +221,13 @@ def backend_option(current: str, choices: list[tuple[str, str]]) -> JsonObject:
     }
 
 
-def initialize_result(version: str, auth_methods: list[JsonObject], *, air: bool = False) -> JsonObject:
+def initialize_result(version: str, auth_methods: list[JsonObject], can: ClientCapabilities) -> JsonObject:
     """The answer to `initialize`: what is advertised here is what the connection serves.
 
     Args:
         version: Ours.
         auth_methods: How to log in.
-        air: Whether the client has asked for the vendor's rename (`requests.asks_for_rename`).
+        can: What the client takes: what only some clients take is advertised to those alone.
     """
     result: JsonObject = {
         "protocolVersion": VERSION,
@@ -244,8 +248,9 @@ def initialize_result(version: str, auth_methods: list[JsonObject], *, air: bool
         },
         "authMethods": auth_methods,
     }
-    if air:
-        result["_meta"] = {"jetbrains": {"air": {"version": 1, "capabilities": ["sessionRename"]}}}
+    extensions = [name for name in AIR if name in can.air or "sessionIndex" in can.air]
+    if extensions:
+        result["_meta"] = {"jetbrains": {"air": {"version": 1, "capabilities": extensions}}}
     return result
 
 
