@@ -81,8 +81,6 @@ class LiveTitle:
         """Titles that it had before, and until when they may still come into the transcript."""
         self._adopted: dict[str, float] = {}
         """Titles of other programs that were put there, and until when the process may tell us of them."""
-        self._setting = anyio.Lock()
-        """Held while a title is on its way to the CLI, so that none overtakes another."""
         self._past: set[str] = set()
         """Every title it ever had there."""
         self._gone: str | None = None
@@ -120,7 +118,7 @@ class LiveTitle:
     async def _set(self, title: str) -> str | None:
         """Have the CLI set a title, and give back what it stored; None if it then wrote an older one behind it."""
         before = await self._size()
-        await self._control.request(self._request(title), RENAME_LIMIT)
+        await self._request_to_set(title)
         if before is None and await self._size() is None:
             if self._gone is not None:
                 raise BackendGone(self._gone)
@@ -186,7 +184,7 @@ class LiveTitle:
                 stale = last == title if title == known else last != title
                 if self._known != known or stale:
                     return
-                await self._control.request(self._request(stored_form(title)), RENAME_LIMIT)
+                await self._request_to_set(stored_form(title))
         except BackendGone:
             pass  # It will write no other title any more.
         except BackendFault as exc:
@@ -197,6 +195,16 @@ class LiveTitle:
         self._gone = reason
         for wake in list(self._waiting):
             wake()
+
+    async def _request_to_set(self, title: str) -> None:
+        """Have the CLI take a title into its memory; refused, it has there what it had."""
+        before = self._known
+        try:
+            await self._control.request(self._request(title), RENAME_LIMIT)
+        except BackendFault:
+            if self._known == title:
+                self._known = before
+            raise
 
     def _request(self, title: str) -> JsonObject:
         self._has(title)
@@ -218,9 +226,9 @@ class LiveTitle:
                     return
                 logger.info("%s: the title set before there was a transcript is not in it: set again", self._name)
                 before = await self._size()
-                await self._control.request(self._request(title), RENAME_LIMIT)
+                await self._request_to_set(title)
                 if await self._read_back(before or 0, title) is None:
-                    await self._control.request(self._request(title), RENAME_LIMIT)
+                    await self._request_to_set(title)
             except BackendGone:
                 pass  # The prompt that runs tells it.
             except BackendFault as exc:
