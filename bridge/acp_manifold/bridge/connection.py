@@ -16,6 +16,7 @@ from typing import TypeAlias
 from acp_manifold.translators.acp import prompts, requests, v1
 from acp_manifold.translators.acp.capabilities import ClientCapabilities, client_capabilities
 from acp_manifold.translators.acp.output import ToolOutputs
+from acp_manifold.translators.acp.plainer import plainer
 from acp_manifold.translators.acp.requests import TITLE_METHODS, BadParams
 from acp_manifold.translators.narrow import JsonObject, as_int
 from acp_manifold.translators.titles import normalise
@@ -157,8 +158,11 @@ class Connection:
                 attached.chunk_key = key
             self._outbound.send_text(session_id, key, update.content.text, render)
             return
-        shown = attached.outputs.shown(update)
-        if shown is not None:
+        taken = plainer(update, self.can)
+        shown = attached.outputs.shown(taken) if taken is not None else None
+        if isinstance(shown, MessageChunk) and shown is not update:
+            self._send(session_id, attached, shown)
+        elif shown is not None:
             params = v1.update_params(session_id, shown)
             self._outbound.send({"jsonrpc": "2.0", "method": "session/update", "params": params}, session_id)
 

@@ -164,6 +164,31 @@ class SessionInfo(NamedTuple):
     """ISO 8601 with a zone."""
 
 
+class Notice(NamedTuple):
+    """Something a person should know about the session that nobody in it said: an event, no part of the history.
+
+    An `error` reaches everybody, as a message where a client takes no notices; the others are left out there.
+    """
+
+    severity: Literal["info", "warning", "error"]
+    title: str
+    """Plain text that stands alone; never empty."""
+    description: str | None = None
+    """What to do about it, or more of it."""
+
+
+class Compaction(NamedTuple):
+    """The conversation is replaced by a summary of it; the first update of an id has the status `in_progress`."""
+
+    id: str
+    """Unique in the session."""
+    status: Literal["in_progress", "completed", "failed", "cancelled"]
+    summary: str | None = None
+    """What the model keeps of the conversation, where the backend tells it."""
+    error: str | None = None
+    """Why it failed, for people."""
+
+
 class BackgroundTask(NamedTuple):
     """A command, or another piece of work, that goes on while no turn needs it."""
 
@@ -190,7 +215,9 @@ class Unknown(NamedTuple):
     raw: JsonObject
 
 
-Update: TypeAlias = MessageChunk | ToolCall | ToolCallUpdate | ToolOutput | Plan | Usage | Commands | SessionInfo
+Update: TypeAlias = (
+    MessageChunk | ToolCall | ToolCallUpdate | ToolOutput | Plan | Usage | Commands | SessionInfo | Notice | Compaction
+)
 """What a session tells its clients."""
 
 

@@ -11,10 +11,12 @@ from acp_manifold.translators.narrow import JsonObject, as_object, as_str, obj
 from acp_manifold.translators.updates import (
     BackgroundTask,
     Commands,
+    Compaction,
     Content,
     Diff,
     Image,
     MessageChunk,
+    Notice,
     Plan,
     Question,
     ResourceLink,
@@ -41,7 +43,8 @@ def update_params(session_id: str, update: Update) -> JsonObject:
     """Params of the `session/update` that tells `update`.
 
     Raises:
-        TypeError: An update that has no rendering of its own: tool output goes through `ToolOutputs` first.
+        TypeError: An update that has no rendering of its own: tool output goes through `ToolOutputs` first,
+            and what only some clients take through `plainer`.
     """
     for kind, render in _RENDERERS:
         if isinstance(update, kind):
@@ -150,6 +153,29 @@ def _session_info(update: SessionInfo) -> JsonObject:
     )
 
 
+def _notice(update: Notice) -> JsonObject:
+    return _without_none(
+        {
+            "sessionUpdate": "notice",
+            "severity": update.severity,
+            "title": update.title,
+            "description": update.description,
+        }
+    )
+
+
+def _compaction(update: Compaction) -> JsonObject:
+    return _without_none(
+        {
+            "sessionUpdate": "compaction_update",
+            "compactionId": update.id,
+            "status": update.status,
+            "summary": None if update.summary is None else [content_block(Text(update.summary))],
+            "error": update.error,
+        }
+    )
+
+
 _U = TypeVar("_U")
 
 
@@ -166,6 +192,8 @@ _RENDERERS = (
     _on(Plan, _plan),
     _on(Commands, _commands),
     _on(SessionInfo, _session_info),
+    _on(Notice, _notice),
+    _on(Compaction, _compaction),
 )
 
 

@@ -1,7 +1,7 @@
 """One named tuple per kind of stream-json line that Claude Code writes, and the parser that makes them.
 
 `parse` takes a decoded line and picks a function by its `type` (and `subtype`). A kind without a
-function becomes `Unknown`; a kind that is known and has nothing to tell a client becomes `Notice`.
+function becomes `Unknown`; a kind that is known and has nothing to tell a client becomes `Quiet`.
 Shapes as seen from Claude Code 2.1.332.
 """
 
@@ -137,7 +137,7 @@ class ControlResponse(NamedTuple):
     error: str | None
 
 
-class Notice(NamedTuple):
+class Quiet(NamedTuple):
     """A kind of line that is known and has nothing for a client in it."""
 
     kind: str
@@ -160,7 +160,7 @@ Frame: TypeAlias = (
     | ControlRequest
     | ControlCancel
     | ControlResponse
-    | Notice
+    | Quiet
     | Unknown
 )
 
@@ -229,14 +229,14 @@ def _system(raw: JsonObject) -> Frame:
     if subtype == "background_tasks_changed":
         tasks = as_objects(raw.get("tasks"))
         return TasksRunning({text(task, "task_id"): text(task, "description") for task in tasks})
-    return Notice(subtype) if subtype in _QUIET_SUBTYPES else Unknown(raw)
+    return Quiet(subtype) if subtype in _QUIET_SUBTYPES else Unknown(raw)
 
 
 def _task(raw: JsonObject) -> Frame:
     status = as_str(raw.get("status")) or as_str(obj(raw, "patch").get("status"))
     if status in _TASK_OVER:
         return TaskEnded(text(raw, "task_id"), status == "completed")
-    return Notice(text(raw, "subtype"))
+    return Quiet(text(raw, "subtype"))
 
 
 def _lifecycle(raw: JsonObject) -> Frame:
@@ -262,7 +262,7 @@ def _reset(raw: JsonObject) -> Frame:
 
 
 def _quiet(raw: JsonObject) -> Frame:
-    return Notice(text(raw, "type"))
+    return Quiet(text(raw, "type"))
 
 
 _PARSERS: dict[str, Callable[[JsonObject], Frame]] = {
