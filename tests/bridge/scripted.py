@@ -218,6 +218,7 @@ class ScriptedBackend:
         self.name = name
         self.label = name.capitalize()
         self.install_hint = f"install {name}"
+        self.mcp_sse = False
         self.auth = AuthMethod(f"{name}-login", f"Log in to {name}", f"Run `{name} login` in a terminal.")
         self.stored: dict[str, SessionRow] = {}
         self.history: dict[str, list[Update]] = {}

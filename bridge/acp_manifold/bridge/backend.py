@@ -266,6 +266,8 @@ class Backend(Protocol):
     """The CLI's own name."""
     install_hint: str
     """One line: how to install the CLI."""
+    mcp_sse: bool
+    """Whether it takes MCP servers that speak SSE; one that doesn't refuses the session (`InvalidParams`)."""
 
     @property
     def auth(self) -> AuthMethod:

@@ -180,7 +180,8 @@ class Connection:
             {"id": b.auth.id, "name": b.auth.name, "description": b.auth.description}
             for b in self.hub.backends.values()
         ]
-        return v1.initialize_result(__version__, methods, self.can)
+        sse = any(backend.mcp_sse for backend in self.hub.backends.values())
+        return v1.initialize_result(__version__, methods, self.can, sse=sse)
 
     async def _authenticate(self, params: JsonObject, call: Call) -> JsonObject:
         wanted = requests.required_text(params, "methodId")

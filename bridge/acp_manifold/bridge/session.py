@@ -18,10 +18,12 @@ from acp_manifold.translators.acp.prompts import typed_text
 from acp_manifold.translators.updates import (
     BackgroundTask,
     Commands,
+    MessageChunk,
     Prompt,
     Question,
     SessionInfo,
     TaskOutput,
+    Text,
     Update,
 )
 
@@ -44,6 +46,9 @@ from .titles import NO_TITLE, TitleKeeper
 from .turn import CANCELLED, Turn, TurnQueue
 
 logger = logging.getLogger(__name__)
+
+BEGUN_ANEW = "The conversation begins anew. What was said before stays in the list of sessions."
+"""What clients are told when a conversation was cleared: the CLIs say nothing."""
 
 
 class Bound(Protocol):
@@ -238,6 +243,7 @@ class Session:
         self._from_store = False
         self._left = self._left or self.key
         self._name(Key(self._serving.name, session_id))
+        self.update(MessageChunk("agent", Text(BEGUN_ANEW)))
 
     async def room(self) -> None:
         """Wait while a client is too far behind to be told more; see `SessionEvents.room`."""
@@ -510,7 +516,7 @@ class Session:
         try:
             with self._working():
                 title = await live.generate_title(text)
-            if title is None or self._keeper.version(key) != version:
+            if title is None or self._keeper.version(key) != version or self.key != key:
                 return
             if self._keeper.heard(key, title, "generated") == "news":
                 self.tell_title(self._keeper.current(key).text)

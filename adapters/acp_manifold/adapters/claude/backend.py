@@ -50,6 +50,7 @@ class ClaudeBackend:
     name = "claude"
     label = "Claude Code"
     install_hint = "pip install claude-agent-sdk, or npm install -g @anthropic-ai/claude-code"
+    mcp_sse = True
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ: Mapping[str, str] = os.environ if environ is None else environ

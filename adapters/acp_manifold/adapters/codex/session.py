@@ -8,14 +8,16 @@ belongs to an older turn is dropped, unless it ends a command that outlived its 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Literal
 
 import anyio
 from anyio.abc import TaskGroup
 
 from acp_manifold.bridge.backend import SessionEvents, SessionSpec
 from acp_manifold.bridge.errors import (
+    BackendFault,
     BackendGone,
     BridgeError,
     InvalidParams,
@@ -27,15 +29,28 @@ from acp_manifold.translators.codex.items import Updates
 from acp_manifold.translators.codex.prompts import INPUT_LIMIT, text_size, to_input
 from acp_manifold.translators.codex.turn import Stream, item_of
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
-from acp_manifold.translators.updates import BackgroundTask, Prompt, TaskOutput, TurnEnd, Unknown
+from acp_manifold.translators.updates import (
+    BackgroundTask,
+    MessageChunk,
+    Notice,
+    Prompt,
+    TaskOutput,
+    Text,
+    TurnEnd,
+    Unknown,
+    Usage,
+)
 
 from .asking import Asking
-from .client import Asked, NoAnswer, RequestId
+from .client import Asked, Client, NoAnswer, RequestId
 from .config import thread_params
 from .faults import NO_ROLLOUT, fault_of
 from .running import Running
 from .server import AppServer
 from .terminals import listed, stop, terminate
+
+if TYPE_CHECKING:
+    from .commands import SlashCommands
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +71,7 @@ class CodexSession:
         self,
         server: AppServer,
         spec: SessionSpec,
+        names: Mapping[str, str],
         events: SessionEvents,
         tasks: TaskGroup,
         generated: Callable[[str, str], None],
@@ -66,6 +82,7 @@ class CodexSession:
         Args:
             server: Who serves it.
             spec: What it is opened with.
+            names: What its MCP servers are called there; see `config.names_of`.
             events: Whom to tell.
             tasks: The session's task group.
             generated: Told the thread and the title when a generated one is about to be stored.
@@ -74,7 +91,9 @@ class CodexSession:
         self._server = server
         self._client = server.client
         self._spec = spec
+        self._names = names
         self._events = events
+        self._tasks = tasks
         self._asking = Asking(server.client, events, tasks)
         self._generated = generated
         self._stream = Stream()
@@ -84,7 +103,15 @@ class CodexSession:
         self._running: Running | None = None
         self._had_turn = not new
         self._title = spec.title
+        self._generated_title: str | None = None
         self._mcp_servers: set[str] = set()
+        self.server_faults: dict[str, str] = {}
+        """Codex' name of an MCP server -> why it did not start."""
+        self.settings: JsonObject = {}
+        """Model, permissions and the like, as Codex told them last."""
+        self._commands: SlashCommands | None = None
+        self._skills_known = False
+        self._offering = False
         self._closed = False
         self._stuck = False
         """Whether a turn may begin here that nobody waits for."""
@@ -157,7 +184,7 @@ class CodexSession:
         self._server.claim(thread_id, self)
         self._id = thread_id
         await self._server.freed(thread_id)
-        params: JsonObject = {"threadId": thread_id, "excludeTurns": True, **thread_params(self._spec)}
+        params: JsonObject = {"threadId": thread_id, "excludeTurns": True, **thread_params(self._spec, self._names)}
         limit = self._server.limits.slow
         try:
             result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
@@ -171,6 +198,7 @@ class CodexSession:
         thread = obj(result, "thread")
         self._id = text(thread, "id")
         self._model = as_str(result.get("model"))
+        self.settings = result
         if not self._closed:
             self._server.claim(self._id, self)
             self._server.routes[self._id] = self
@@ -239,16 +267,24 @@ class CodexSession:
 
     async def prompt(self, prompt: Prompt) -> TurnEnd:
         """Run one turn."""
+        if isinstance(prompt[0], Text) and prompt[0].text.startswith("/"):
+            end = await self._run_command(prompt)
+            if end is not None:
+                return end
         size = text_size(prompt)
         if size > INPUT_LIMIT:
             raise InvalidParams(
                 f"The prompt has {size:,} characters; Codex takes {INPUT_LIMIT:,} at most",
                 {"reason": "input_too_large"},
             )
+        return await self.run_turn("turn/start", {"input": to_input(prompt)})
+
+    async def run_turn(self, method: str, params: JsonObject) -> TurnEnd:
+        """Run the turn that a request begins, which names it in its answer or has it begin at once."""
         run = self._running = Running()
         self._had_turn = True
         try:
-            await self._start_turn(run, prompt)
+            await self._start_turn(run, method, params)
         except BridgeError as exc:
             if isinstance(exc, BackendGone):
                 exc.untaken = run.id is None
@@ -262,9 +298,12 @@ class CodexSession:
             await self._write_title()
         return run.result(self._stream)
 
-    async def _start_turn(self, run: Running, prompt: Prompt) -> None:
+    async def _start_turn(self, run: Running, method: str, params: JsonObject) -> None:
         def taken(result: JsonObject) -> None:
             turn_id = text(obj(result, "turn"), "id")
+            if not turn_id:
+                run.unnamed = True
+                return
             run.identify(turn_id)
             if self._active == turn_id:  # our words were added to a turn that runs already
                 run.started.set()
@@ -273,9 +312,9 @@ class CodexSession:
 
         # The app-server ends with its stdin, the commands of a turn do not.
         self._server.child.be_guarded()
-        params: JsonObject = {"threadId": self._id, "input": to_input(prompt)}
+        asked: JsonObject = {"threadId": self._id, **params}
         try:
-            await self._client.request("turn/start", params, taken=taken, limit=self._server.limits.slow)
+            await self._client.request(method, asked, taken=taken, limit=self._server.limits.slow)
         except RemoteError as exc:
             raise fault_of(exc, self._id, "take the prompt") from exc
         except NoAnswer as exc:
@@ -293,6 +332,8 @@ class CodexSession:
     async def interrupt(self) -> None:
         """Have Codex stop the running turn; its questions are taken back first."""
         run = self._running
+        if run is None and self._commands is not None:
+            self._commands.interrupt()
         if run is None and self._active is None:
             return
         if run is not None:
@@ -306,10 +347,10 @@ class CodexSession:
             await run.started.wait()
         if run.id is None or run.ended.is_set():
             return
-        if not await self._interrupt(run.id) and not run.started.is_set():
+        if not await self._interrupt(run.inner or run.id) and not run.started.is_set():
             await run.started.wait()
             if not run.ended.is_set():
-                await self._interrupt(run.id)
+                await self._interrupt(run.inner or run.id)
 
     async def _interrupt(self, turn_id: str) -> bool:
         try:
@@ -338,7 +379,12 @@ class CodexSession:
 
     async def generate_title(self, prompt_text: str) -> str | None:
         """Have the thread's own model name it, in a thread of its own that is never stored."""
-        idle = self._mcp_servers - {server.name for server in self._spec.mcp_servers}
+        if prompt_text.startswith("/"):
+            from .commands import names_nothing
+
+            if names_nothing(prompt_text):
+                return None
+        idle = self._mcp_servers - set(self._names.values())
         from .title import generate_title
 
         return await generate_title(self._server, self._spec.cwd, self._model, idle, prompt_text)
@@ -346,7 +392,106 @@ class CodexSession:
     async def keep_generated(self, title: str) -> None:
         """Store a generated title."""
         self._generated(self._id, title)
+        self._generated_title = title
         await self._set_name(title)
+
+    # -- slash commands -------------------------------------------------------------------------
+
+    @property
+    def client(self) -> Client:
+        """The link to the app-server."""
+        return self._client
+
+    @property
+    def cwd(self) -> str:
+        """The session's directory."""
+        return self._spec.cwd
+
+    @property
+    def usage(self) -> Usage | None:
+        """How full the context is, as told last."""
+        return self._stream.usage
+
+    @property
+    def given_names(self) -> dict[str, str]:
+        """Codex' name of an MCP server -> the client's, where they differ."""
+        return {used: given for given, used in self._names.items() if used != given}
+
+    def say(self, words: str) -> None:
+        """Tell the person something, in the agent's name."""
+        self._events.update(MessageChunk("agent", Text(words)))
+
+    def _slash_commands(self) -> SlashCommands:
+        # Imported with the first use: a new session's answer waits for every import there is.
+        from .commands import SlashCommands
+
+        if self._commands is None:
+            self._commands = SlashCommands(self)
+        return self._commands
+
+    async def _run_command(self, prompt: Prompt) -> TurnEnd | None:
+        from acp_manifold.translators.slash import slash_of
+
+        command = slash_of(prompt)
+        return await self._slash_commands().serve(command) if command is not None else None
+
+    async def offer_commands(self) -> None:
+        """Tell the slash commands, and again as long as Codex says meanwhile that its skills have changed."""
+        self._offering = True
+        while not self._skills_known:
+            self._skills_known = True
+            try:
+                skills = await self._client.request("skills/list", {"cwds": [self._spec.cwd]})
+            except BridgeError as exc:
+                logger.info("codex session %s: its skills are not known: %s", self._id, exc.message)
+                skills = {}
+            self.offer(skills)
+        self._offering = False
+
+    def offer(self, skills: JsonObject) -> None:
+        """Tell the commands that there are with these skills, the answer to `skills/list`."""
+        self._events.update(self._slash_commands().offered(skills))
+
+    def skills_changed(self, params: JsonObject) -> None:
+        """Codex has other skills than it had."""
+        self._skills_known = False
+        if not self._offering and not self._closed:
+            self._tasks.start_soon(self.offer_commands)
+
+    async def begin_anew(self) -> bool:
+        """Go on in a new thread, and leave the one before to the store; False if nothing was said in it yet.
+
+        Raises:
+            BackendFault: A turn that Codex began itself does not stop, or it makes no new thread.
+            BackendGone: It is gone.
+        """
+        if not self._had_turn:
+            return False
+        if not await self._stops():
+            raise BackendFault("Codex still works in this session and does not stop; try again when it has ended")
+        before = self._id
+
+        def taken(result: JsonObject) -> None:
+            # What runs in the background belongs to the conversation that is left.
+            self._tell(self._stream.fail_open())
+            self._stream, self._had_turn = Stream(), False
+            self._server.let_go(before, self)
+            self._opened(result)
+            for method in ("thread/backgroundTerminals/clean", "thread/unsubscribe"):
+                self._client.post(method, {"threadId": before})
+            if not self._closed:
+                self._events.moved(self._id)
+
+        try:
+            thread = obj(await self._client.request("thread/read", {"threadId": before}), "thread")
+            params = thread_params(self._spec, self._names)
+            await self._client.request("thread/start", params, taken=taken, limit=self._server.limits.slow)
+        except RemoteError as exc:
+            raise fault_of(exc, before, "begin anew") from exc
+        name = as_str(thread.get("name"))
+        if name and name != self._generated_title:
+            self._title = name
+        return True
 
     # -- what the server tells ------------------------------------------------------------------
 
@@ -375,7 +520,8 @@ class CodexSession:
         """A request about the thread: to the person, unless its turn is over or being cancelled."""
         turn_id = params.get("turnId")
         cancelling = self._running is not None and self._running.cancelling
-        if self._closed or cancelling or (turn_id is not None and turn_id != self._active):
+        inner = self._running.inner if self._running is not None else None
+        if self._closed or cancelling or (turn_id is not None and turn_id not in (self._active, inner)):
             self._asking.refuse(request_id, method, params, self._stream.items)
         else:
             self._asking.ask(request_id, method, params, self._stream.items)
@@ -393,11 +539,18 @@ class CodexSession:
 
     def turn_started(self, params: JsonObject) -> None:
         """A turn has begun, ours or one that Codex began itself."""
-        turn_id = text(obj(params, "turn"), "id")
+        turn = obj(params, "turn")
+        turn_id, run = text(turn, "id"), self._running
+        if run is not None and run.id is not None and turn_id != run.id == turn.get("rootTurnId"):
+            run.inner = turn_id
+            run.started.set()
+            return
+        if run is not None and run.unnamed and run.id is None:
+            run.identify(turn_id)
         if self._active != turn_id:
             self._begin(turn_id)
-        if self._running is not None and self._running.id == turn_id:
-            self._running.started.set()
+        if run is not None and run.id == turn_id:
+            run.started.set()
 
     def turn_completed(self, params: JsonObject) -> None:
         """A turn is over; all of its items came before."""
@@ -422,10 +575,30 @@ class CodexSession:
 
     def mcp_server_status(self, params: JsonObject) -> None:
         """An MCP server of the thread starts, is ready, or failed."""
-        name = text(params, "name")
+        name, status = text(params, "name"), text(params, "status")
         self._mcp_servers.add(name)
-        if text(params, "status") == "failed":
-            logger.warning("codex session %s: MCP server %s: %s", self._id, name, text(params, "error"))
+        if status == "failed":
+            self._server_failed(name, params)
+        elif status == "ready":
+            self.server_faults.pop(name, None)
+            self._server.told_faults.discard((self._id, name))
+
+    def _server_failed(self, name: str, params: JsonObject) -> None:
+        from .commands import fault
+
+        why = self.server_faults[name] = fault(params)
+        logger.warning("codex session %s: MCP server %s: %s", self._id, name, why)
+        if (self._id, name) in self._server.told_faults:
+            return
+        self._server.told_faults.add((self._id, name))
+        given = self.given_names.get(name, name)
+        # Of the person's own servers it is enough to be told where that is no message in the conversation.
+        severity: Literal["error", "warning"] = "error" if name in self._names.values() else "warning"
+        self._events.update(Notice(severity, f"MCP server {given} did not start", why))
+
+    def settings_updated(self, params: JsonObject) -> None:
+        """Model, permissions and the like have changed."""
+        self.settings = {**self.settings, **obj(params, "threadSettings")}
 
     def thread_ended(self, params: JsonObject) -> None:
         """The thread was unloaded, archived or deleted by somebody else."""
@@ -441,6 +614,8 @@ _OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
     "turn/completed": CodexSession.turn_completed,
     "serverRequest/resolved": CodexSession.request_resolved,
     "mcpServer/startupStatus/updated": CodexSession.mcp_server_status,
+    "skills/changed": CodexSession.skills_changed,
+    "thread/settings/updated": CodexSession.settings_updated,
     "thread/closed": CodexSession.thread_ended,
     "thread/archived": CodexSession.thread_ended,
     "thread/deleted": CodexSession.thread_ended,
@@ -454,6 +629,7 @@ _OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
 async def open_session(
     server: AppServer,
     spec: SessionSpec,
+    names: Mapping[str, str],
     events: SessionEvents,
     generated: Callable[[str, str], None],
     thread: Asked | str,
@@ -464,6 +640,7 @@ async def open_session(
     Args:
         server: Who serves it.
         spec: What it is opened with.
+        names: What its MCP servers are called there; see `config.names_of`.
         events: Whom to tell.
         generated: Told the thread and the title when a generated one is about to be stored.
         thread: The id of the one to resume, or the `thread/start` that was sent just now.
@@ -479,7 +656,7 @@ async def open_session(
         looked.set()
 
     async with anyio.create_task_group() as tasks:
-        session = CodexSession(server, spec, events, tasks, generated, new=not isinstance(thread, str))
+        session = CodexSession(server, spec, names, events, tasks, generated, new=not isinstance(thread, str))
         try:
             if isinstance(thread, str):
                 await session.resume(thread)
@@ -489,6 +666,7 @@ async def open_session(
                 await looked.wait()
                 if wanting is not None:
                     raise wanting
+            tasks.start_soon(session.offer_commands)
             yield session
         except Exception as exc:
             # Carried past the task group, which would wrap it: the caller is to see it as it was raised.

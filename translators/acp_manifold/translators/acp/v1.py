@@ -249,13 +249,16 @@ def backend_option(current: str, choices: list[tuple[str, str]]) -> JsonObject:
     }
 
 
-def initialize_result(version: str, auth_methods: list[JsonObject], can: ClientCapabilities) -> JsonObject:
+def initialize_result(
+    version: str, auth_methods: list[JsonObject], can: ClientCapabilities, *, sse: bool
+) -> JsonObject:
     """The answer to `initialize`: what is advertised here is what the connection serves.
 
     Args:
         version: Ours.
         auth_methods: How to log in.
         can: What the client takes: what only some clients take is advertised to those alone.
+        sse: Whether any backend takes MCP servers that speak SSE.
     """
     result: JsonObject = {
         "protocolVersion": VERSION,
@@ -263,7 +266,7 @@ def initialize_result(version: str, auth_methods: list[JsonObject], can: ClientC
         "agentCapabilities": {
             "loadSession": True,
             "promptCapabilities": {"image": False, "audio": False, "embeddedContext": False},
-            "mcpCapabilities": {"http": True, "sse": False},
+            "mcpCapabilities": {"http": True, "sse": sse},
             "sessionCapabilities": {
                 "list": {},
                 "resume": {},

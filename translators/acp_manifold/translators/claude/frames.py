@@ -61,6 +61,18 @@ class Init(NamedTuple):
     terminal_commands: tuple[str, ...]
     """Slash commands that only make sense in a terminal."""
     permission_mode: str | None
+    mcp_servers: tuple[tuple[str, str], ...] = ()
+    """Name and state of each MCP server: `connected`, `failed`, `needs-auth`, `pending`, `disabled`."""
+
+
+FAULTS = frozenset({"failed", "needs-auth"})
+"""States in which an MCP server serves nothing until somebody does something about it."""
+
+
+class CommandsChanged(NamedTuple):
+    """There are other slash commands than before: prompts of an MCP server, say."""
+
+    raw: JsonObject
 
 
 class Reset(NamedTuple):
@@ -151,6 +163,7 @@ Frame: TypeAlias = (
     | Init
     | State
     | TitleChanged
+    | CommandsChanged
     | Reset
     | Mode
     | TaskStarted
@@ -215,7 +228,10 @@ def _system(raw: JsonObject) -> Frame:
     subtype = text(raw, "subtype")
     if subtype == "init":
         names = [name for name in as_list(raw.get("terminal_slash_commands")) if isinstance(name, str)]
-        return Init(tuple(names), as_str(raw.get("permissionMode")))
+        servers = [(text(server, "name"), text(server, "status")) for server in as_objects(raw.get("mcp_servers"))]
+        return Init(tuple(names), as_str(raw.get("permissionMode")), tuple(servers))
+    if subtype == "commands_changed":
+        return CommandsChanged(raw)
     if subtype == "session_state_changed":
         return State(text(raw, "state"))
     if subtype == "session_title_changed":

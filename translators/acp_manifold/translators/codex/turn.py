@@ -72,7 +72,19 @@ class _Printed:
 class Stream:
     """What a thread has told so far, as far as the next line depends on it."""
 
-    __slots__ = ("_said", "failure", "items", "open", "_output", "_total", "earlier", "input_tokens", "output_tokens")
+    __slots__ = (
+        "_said",
+        "failure",
+        "items",
+        "open",
+        "_output",
+        "_total",
+        "earlier",
+        "input_tokens",
+        "output_tokens",
+        "review",
+        "usage",
+    )
 
     def __init__(self) -> None:
         self._said: dict[str, int] = {}
@@ -84,6 +96,10 @@ class Stream:
         """Tool calls that have begun and not ended: item id -> item type."""
         self.items: dict[str, JsonObject] = {}
         """The open items that an approval request speaks of without repeating them, by id."""
+        self.review: str | None = None
+        """The review that this turn has given."""
+        self.usage: Usage | None = None
+        """How full the context is, as told last."""
         self.failure: JsonObject = {}
         """The last error that is not retried, as `TurnError`."""
         self.input_tokens = 0
@@ -96,6 +112,7 @@ class Stream:
         self._said.clear()
         self.earlier = set(self.open)
         self.failure = {}
+        self.review = None
         self.input_tokens = self.output_tokens = 0
 
     def translate(self, method: str, params: JsonObject) -> Updates:
@@ -217,6 +234,9 @@ def _item_completed(stream: Stream, params: JsonObject) -> Updates:
     kind = text(item, "type")
     if kind in items.TOOLS:
         return _tool_completed(stream, item)
+    if items.is_review_again(item, stream.review):
+        return ()
+    stream.review = items.review_in(item) or stream.review
     said = items.said_by(item)
     if said is not None:
         return _message_completed(stream, item, *said)
@@ -263,7 +283,10 @@ def _tokens_used(stream: Stream, params: JsonObject) -> Updates:
     usage = obj(params, "tokenUsage")
     stream.count(usage)
     used, size = as_int(obj(usage, "last").get("totalTokens")), as_int(usage.get("modelContextWindow"))
-    return (Usage(used, size),) if used is not None and size else ()
+    if used is None or not size:
+        return ()
+    stream.usage = Usage(used, size)
+    return (stream.usage,)
 
 
 def _error(stream: Stream, params: JsonObject) -> Updates:
