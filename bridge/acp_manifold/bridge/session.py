@@ -122,6 +122,8 @@ class Session:
         self._follows = ExitStack()
         self._following: Key | None = None
         self._from_store = known is not None
+        self._early: list[Update] = []
+        """What a backend has told before our id is known: told as soon as it is."""
         self._left: Key | None = None
         """What the session was before its conversation began anew, as long as nothing was said since."""
         self._left_title: TitleRecord | None = None
@@ -230,6 +232,9 @@ class Session:
         """An event of the backend: to every attached client."""
         if self._ending or self._muted:
             return
+        if not self.id:
+            self._early.append(update)
+            return
         self._rest.stir()
         if isinstance(update, Commands):
             if update == self._commands:
@@ -283,6 +288,9 @@ class Session:
             self.id = live.id
             self.questions = Questions(self.id)
         self._name(Key(self._serving.name, live.id))
+        early, self._early = self._early, []
+        for update in early:
+            self.update(update)
 
     def _name(self, key: Key) -> None:
         """What the backend calls the session now."""

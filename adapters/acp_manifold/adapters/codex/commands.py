@@ -14,11 +14,12 @@ import anyio
 from acp_manifold.translators.codex import reports
 from acp_manifold.translators.codex.prompts import to_input
 from acp_manifold.translators.codex.slash import INIT, NAMELESS, Skill, offered, review_target, skills_of
-from acp_manifold.translators.narrow import JsonObject, as_str, text
+from acp_manifold.translators.narrow import JsonObject, as_str
 from acp_manifold.translators.slash import Slash, slash_of
 from acp_manifold.translators.updates import Commands, Text, TurnEnd, Usage
 
 from .client import Client
+from .servers import McpServers
 
 _DONE = TurnEnd("end_turn")
 
@@ -55,13 +56,8 @@ class Thread(Protocol):
         ...
 
     @property
-    def given_names(self) -> dict[str, str]:
-        """Codex' name of an MCP server -> the client's, where they differ."""
-        ...
-
-    @property
-    def server_faults(self) -> dict[str, str]:
-        """Codex' name of an MCP server -> why it did not start."""
+    def servers(self) -> McpServers:
+        """Its MCP servers."""
         ...
 
     def offer(self, skills: JsonObject) -> None:
@@ -167,7 +163,7 @@ class SlashCommands:
         """`/mcp`."""
         params: JsonObject = {"threadId": self._thread.id, "limit": _SERVERS}
         answer = await self._thread.client.request("mcpServerStatus/list", params)
-        return reports.servers(answer, self._thread.given_names, self._thread.server_faults)
+        return reports.servers(answer, self._thread.servers.given, self._thread.servers.faults)
 
     async def skills(self) -> str:
         """`/skills`, which looks for new ones too."""
@@ -198,8 +194,3 @@ def names_nothing(prompt_text: str) -> bool:
     """Whether what was typed is a command that no title can be made of."""
     command = slash_of((Text(prompt_text),))
     return command is not None and command.name in NAMELESS
-
-
-def fault(params: JsonObject) -> str:
-    """Why an MCP server did not start, from its `mcpServer/startupStatus/updated`."""
-    return reports.shortened(text(params, "error")) or "Codex does not say why"

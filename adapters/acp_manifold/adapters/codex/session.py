@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
@@ -32,7 +32,6 @@ from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
 from acp_manifold.translators.updates import (
     BackgroundTask,
     MessageChunk,
-    Notice,
     Prompt,
     TaskOutput,
     Text,
@@ -47,6 +46,7 @@ from .config import thread_params
 from .faults import NO_ROLLOUT, fault_of
 from .running import Running
 from .server import AppServer
+from .servers import McpServers
 from .terminals import listed, stop, terminate
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ class CodexSession:
         self._server = server
         self._client = server.client
         self._spec = spec
-        self._names = names
+        self.servers = McpServers(names, server.told_faults, events)
+        """Its MCP servers."""
         self._events = events
         self._tasks = tasks
         self._asking = Asking(server.client, events, tasks)
@@ -104,9 +105,6 @@ class CodexSession:
         self._had_turn = not new
         self._title = spec.title
         self._generated_title: str | None = None
-        self._mcp_servers: set[str] = set()
-        self.server_faults: dict[str, str] = {}
-        """Codex' name of an MCP server -> why it did not start."""
         self.settings: JsonObject = {}
         """Model, permissions and the like, as Codex told them last."""
         self._commands: SlashCommands | None = None
@@ -184,7 +182,11 @@ class CodexSession:
         self._server.claim(thread_id, self)
         self._id = thread_id
         await self._server.freed(thread_id)
-        params: JsonObject = {"threadId": thread_id, "excludeTurns": True, **thread_params(self._spec, self._names)}
+        params: JsonObject = {
+            "threadId": thread_id,
+            "excludeTurns": True,
+            **thread_params(self._spec, self.servers.names),
+        }
         limit = self._server.limits.slow
         try:
             result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
@@ -384,9 +386,9 @@ class CodexSession:
 
             if names_nothing(prompt_text):
                 return None
-        idle = self._mcp_servers - set(self._names.values())
         from .title import generate_title
 
+        idle = self.servers.of_the_person
         return await generate_title(self._server, self._spec.cwd, self._model, idle, prompt_text)
 
     async def keep_generated(self, title: str) -> None:
@@ -411,11 +413,6 @@ class CodexSession:
     def usage(self) -> Usage | None:
         """How full the context is, as told last."""
         return self._stream.usage
-
-    @property
-    def given_names(self) -> dict[str, str]:
-        """Codex' name of an MCP server -> the client's, where they differ."""
-        return {used: given for given, used in self._names.items() if used != given}
 
     def say(self, words: str) -> None:
         """Tell the person something, in the agent's name."""
@@ -484,7 +481,7 @@ class CodexSession:
 
         try:
             thread = obj(await self._client.request("thread/read", {"threadId": before}), "thread")
-            params = thread_params(self._spec, self._names)
+            params = thread_params(self._spec, self.servers.names)
             await self._client.request("thread/start", params, taken=taken, limit=self._server.limits.slow)
         except RemoteError as exc:
             raise fault_of(exc, before, "begin anew") from exc
@@ -575,26 +572,7 @@ class CodexSession:
 
     def mcp_server_status(self, params: JsonObject) -> None:
         """An MCP server of the thread starts, is ready, or failed."""
-        name, status = text(params, "name"), text(params, "status")
-        self._mcp_servers.add(name)
-        if status == "failed":
-            self._server_failed(name, params)
-        elif status == "ready":
-            self.server_faults.pop(name, None)
-            self._server.told_faults.discard((self._id, name))
-
-    def _server_failed(self, name: str, params: JsonObject) -> None:
-        from .commands import fault
-
-        why = self.server_faults[name] = fault(params)
-        logger.warning("codex session %s: MCP server %s: %s", self._id, name, why)
-        if (self._id, name) in self._server.told_faults:
-            return
-        self._server.told_faults.add((self._id, name))
-        given = self.given_names.get(name, name)
-        # Of the person's own servers it is enough to be told where that is no message in the conversation.
-        severity: Literal["error", "warning"] = "error" if name in self._names.values() else "warning"
-        self._events.update(Notice(severity, f"MCP server {given} did not start", why))
+        self.servers.changed(self._id, params)
 
     def settings_updated(self, params: JsonObject) -> None:
         """Model, permissions and the like have changed."""
