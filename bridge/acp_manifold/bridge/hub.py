@@ -537,6 +537,10 @@ class Hub:
 
     def describe(self, page: Page) -> list[tuple[str, str, SessionRow, str | None]]:
         """For each row of a page: our id, the backend, the row, and the title to show."""
+        for name, row in page.rows:
+            session = self._by_key.get(Key(name, row.id))
+            if session is not None and session.left is not None:
+                session.part()
         aliases = {name: self._ledger.aliases(name) for name in self.backends}
         for name, row in page.rows:
             self._see(aliases[name].get(row.id, row.id), Key(name, row.id))

@@ -29,7 +29,7 @@ from acp_manifold.bridge.backend import (
     SessionRow,
     SessionSpec,
 )
-from acp_manifold.bridge.errors import BackendGone, LoginNeeded, SessionNotFound
+from acp_manifold.bridge.errors import BackendFault, BackendGone, LoginNeeded, SessionNotFound
 
 if TYPE_CHECKING:
     from acp_manifold.adapters.claude.life import Life
@@ -122,7 +122,7 @@ class ClaudeBackend:
                 raise SessionNotFound(resume)
             await self._refuse_if_held(resume)
             # From here on the process that brings a title back would be ours, and is told of each.
-            self._running_life.guards.end(resume)
+            await self._running_life.guards.hand_over(resume)
         session_id = resume or await self._free_id(spec.id)
         env = child_environment(self._environ)
         async with serve(
@@ -182,11 +182,18 @@ class ClaudeBackend:
 
     async def list(self, query: ListQuery) -> list[SessionRow]:
         """Sessions of the store, newest first; see `Backend.list`."""
+        await self._guarded()
         return await self._store.page(query)
 
     async def find(self, session_id: str) -> SessionRow | None:
         """The row of one session; see `Backend.find`."""
+        await self._guarded()
         return await self._store.find(session_id)
+
+    async def _guarded(self) -> None:
+        """What was guarded when we began has been looked at."""
+        if self._life is not None:
+            await self._life.guards.looked()
 
     async def replay(self, session_id: str, emit: Callable[[Update], None]) -> None:
         """Tell the whole history; see `Backend.replay`."""
@@ -214,6 +221,8 @@ class ClaudeBackend:
             guard = await to_thread.run_sync(guards.write, path, session_id, title)
         except FileNotFoundError as exc:
             raise SessionNotFound(session_id) from exc
+        except OSError as exc:
+            raise BackendFault(f"The title of session {session_id} can't be stored: {exc.strerror}") from exc
         guards.begin(guard)
         return guard.title
 

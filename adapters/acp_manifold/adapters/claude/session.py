@@ -189,6 +189,7 @@ class ClaudeSession:
         try:
             if not self._ready.is_set() and self._gone is None:
                 await turn.go.wait()
+            await self._title.settled()
             if self._gone is not None:
                 raise self._end()
             if turn.interrupted:
