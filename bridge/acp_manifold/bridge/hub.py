@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +18,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from acp_manifold.translators.acp.requests import SessionSetup, absolute_path
+from acp_manifold.translators.auth import Endpoint
 from acp_manifold.translators.narrow import is_text
 from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import Update
@@ -80,6 +81,10 @@ class Hub:
         """
         self.backends = {backend.name: backend for backend in backends}
         self.default = backends[0]
+        self.endpoints: dict[str, Endpoint] = {}
+        """By backend, where the model requests of sessions opened from now on go, as a client has set it; secret."""
+        self.login_listeners: list[Callable[[], None]] = []
+        """Called when a login may have changed by what was asked of us."""
         self._ledger = ledger
         self._grace = grace
         self._idle = idle
@@ -120,6 +125,15 @@ class Hub:
             await backend.warm_up()
         except BridgeError as exc:
             logger.warning("%s is not ready: %s", backend.name, exc.message)
+
+    def start_soon(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
+        """Do some work that is no request's, for as long as the hub lives at most."""
+        self._group.start_soon(work)
+
+    def login_changed(self) -> None:
+        """A login, or an endpoint that counts as one, may be another one now."""
+        for heard in list(self.login_listeners):
+            heard()
 
     @property
     def _group(self) -> TaskGroup:
@@ -286,7 +300,7 @@ class Hub:
     ) -> Session:
         session = Session(
             backend,
-            spec,
+            spec._replace(endpoint=self.endpoints.get(backend.name)),
             self._keeper,
             self._bind,
             grace=self._grace,

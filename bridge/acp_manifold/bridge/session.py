@@ -15,6 +15,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from acp_manifold.translators.acp.prompts import typed_text
+from acp_manifold.translators.auth import Endpoint
 from acp_manifold.translators.updates import (
     BackgroundTask,
     Commands,
@@ -190,8 +191,12 @@ class Session:
                 self.cancel_turn(turn)
         self.questions.withdraw(client)
 
-    def switch(self, backend: Backend) -> Awaitable[None]:
+    def switch(self, backend: Backend, endpoint: Endpoint | None = None) -> Awaitable[None]:
         """Have another backend serve the session, which has had no prompt yet: decided at once, done when awaited.
+
+        Args:
+            backend: Which.
+            endpoint: Where its model requests go; None: as the CLI is configured.
 
         Raises:
             InvalidRequest: It has had one.
@@ -199,14 +204,16 @@ class Session:
         """
         if self.prompted or not self.turns.idle:
             raise InvalidRequest("the backend of a session is fixed with its first prompt")
-        before, self.backend = self.backend, backend
+        before, self.backend = (self.backend, self.spec.endpoint), backend
+        self.spec = self.spec._replace(endpoint=endpoint)
 
         async def done() -> None:
             try:
                 await self._served()
             except BridgeError:
                 if self.backend is backend and not self.prompted:
-                    self.backend = before
+                    self.backend = before[0]
+                    self.spec = self.spec._replace(endpoint=before[1])
                 raise
 
         return done()
