@@ -31,7 +31,7 @@ async def two() -> AsyncGenerator[tuple[Editor, ScriptedBackend, ScriptedBackend
 
 
 async def test_the_status_is_that_of_new_sessions_and_never_wants_a_login() -> None:
-    async with two() as (editor, alpha, beta):
+    async with two() as (editor, alpha, _):
         alpha.login_state = "out"
         told = await editor.request("auth/status")
         assert told["state"] == "unauthenticated"

@@ -60,14 +60,17 @@ async def new_in(agent: Client, lab: Lab, backend: str) -> AcpError | None:
     return None
 
 
-async def status_told(agent: Client, state: str) -> JsonObject:
-    """Wait for an `auth/status_update` with this state."""
+async def status_told(agent: Client, state: str, *accounts: tuple[str, str | None]) -> None:
+    """Wait until the last `auth/status_update` has this state, and these accounts by label and e-mail address."""
 
-    def look() -> JsonObject | None:
-        told = [obj(line, "params") for line in agent.lines if line.get("method") == "auth/status_update"]
-        return told[-1] if told and told[-1].get("state") == state else None
+    def look() -> bool:
+        news = [obj(line, "params") for line in agent.lines if line.get("method") == "auth/status_update"]
+        if not news:
+            return False
+        told = as_objects(news[-1].get("accounts"))
+        return news[-1]["state"] == state and [(a["label"], a.get("email")) for a in told] == list(accounts)
 
-    return await agent.wait_for(look, f"the news that the login is {state}")
+    await agent.wait_for(look, f"the news that the login is {state}, with {accounts}")
 
 
 @pytest.mark.case("A02")
@@ -84,10 +87,8 @@ async def test_a_login_made_in_a_terminal_counts_at_once_and_a_logout_ends_it(la
         assert error.code == -32000 and "login" in error.message
 
         log_in(world, backend)
-        news = await status_told(agent, "authenticated")
-        (account,) = as_objects(news["accounts"])
-        expected = {"claude": ("Claude Max", "me@example.org"), "codex": ("OpenAI API key", None)}[backend]
-        assert (account["label"], account.get("email")) == expected and account["active"] is True
+        accounts = {"claude": ("Claude Max", "me@example.org"), "codex": ("OpenAI API key", None)}
+        await status_told(agent, "authenticated", accounts[backend])
         assert await agent.request("authenticate", {"methodId": f"{backend}-login"}) == {}
         session = await agent.new_session(world.cwd, backend)
         await agent.request("session/close", {"sessionId": session})
@@ -186,7 +187,7 @@ async def test_an_endpoint_set_by_the_client_serves_sessions_without_any_login(l
         assert rows == [session]
         if backend == "codex":
             await agent.request("session/close", {"sessionId": session})
-            params = {"sessionId": session, "cwd": world.cwd, "mcpServers": []}
+            params: JsonObject = {"sessionId": session, "cwd": world.cwd, "mcpServers": []}
             assert "configOptions" in await agent.request("session/resume", params)
             assert (await new_in(agent, world, backend)) is not None
         assert SECRET not in json.dumps(agent.lines)
@@ -217,3 +218,30 @@ async def test_the_models_of_an_endpoint_come_from_the_endpoint(lab: MakeLab) ->
         "sk-ant-test-lab",
         "Bearer sk-test",
     ]
+
+
+@pytest.mark.case("A04")
+async def test_a_configuration_that_codex_cannot_read_is_named_with_its_line(lab: MakeLab) -> None:
+    world = lab("codex")
+    config = store(world, "codex") / "config.toml"
+    config.write_text(config.read_text() + "approval_policy = [\n")
+    async with started(world, "--backend", "codex") as agent:
+        await agent.initialize()
+        error = await new_in(agent, world, "codex")
+        assert error is not None and error.code == -32603
+        assert f"{config}:" in error.message
+        assert (await agent.request("auth/status", {}))["state"] == "unknown"
+
+
+@pytest.mark.case("A04")
+@both_backends
+async def test_a_program_for_another_machine_is_named_as_that(lab: MakeLab, backend: str) -> None:
+    world = lab(backend)
+    program = world.folder / "foreign"
+    program.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(57))
+    program.chmod(0o755)
+    world.env[{"claude": "CLAUDE_CODE_EXECUTABLE", "codex": "CODEX_PATH"}[backend]] = str(program)
+    async with started(world, "--backend", backend) as agent:
+        await agent.initialize()
+        error = await new_in(agent, world, backend)
+        assert error is not None and str(program) in error.message and "this machine" in error.message
