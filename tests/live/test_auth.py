@@ -21,6 +21,18 @@ both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
 
 SECRET = "s3cr3t-of-the-client"
 
+PERSONS_OWN = """\
+model = "gpt-5.5"
+model_provider = "own"
+
+[model_providers.own]
+name = "own"
+base_url = "{url}/v1"
+wire_api = "responses"
+experimental_bearer_token = "persons-own"
+"""
+"""A Codex configured for an endpoint of the person's."""
+
 LOGIN = {"claude": ".credentials.json", "codex": "auth.json"}
 """The file in which each CLI keeps its login."""
 
@@ -188,8 +200,10 @@ async def test_an_endpoint_set_by_the_client_serves_sessions_without_any_login(l
         if backend == "codex":
             await agent.request("session/close", {"sessionId": session})
             params: JsonObject = {"sessionId": session, "cwd": world.cwd, "mcpServers": []}
+            (store(world, backend) / "config.toml").write_text(PERSONS_OWN.format(url=world.model.url))
             assert "configOptions" in await agent.request("session/resume", params)
-            assert (await new_in(agent, world, backend)) is not None
+            assert await agent.ask(session, "SAY[1]") == "end_turn"
+            assert world.model.requests[-1].headers.get("authorization") == "Bearer persons-own"
         assert SECRET not in json.dumps(agent.lines)
         assert not any(SECRET in line for line in _command_lines(world))
     assert SECRET not in world.log.read_text()

@@ -12,13 +12,12 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from acp_manifold.translators.acp.requests import SessionSetup, absolute_path
-from acp_manifold.translators.auth import Endpoint
 from acp_manifold.translators.narrow import is_text
 from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import Update
@@ -32,6 +31,9 @@ from .listing import PAGE, Page, Place, join
 from .session import Session
 from .titles import TitleKeeper
 from .watch import Watcher
+
+if TYPE_CHECKING:
+    from acp_manifold.translators.auth import Endpoint
 
 logger = logging.getLogger(__name__)
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import ExitStack, contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from acp_manifold.translators.acp.prompts import typed_text
-from acp_manifold.translators.auth import Endpoint
 from acp_manifold.translators.updates import (
     BackgroundTask,
     Commands,
@@ -43,6 +42,9 @@ from .rest import Rest
 from .slot import Slot
 from .titles import NO_TITLE, TitleKeeper
 from .turn import CANCELLED, Turn, TurnQueue
+
+if TYPE_CHECKING:
+    from acp_manifold.translators.auth import Endpoint
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,6 @@ from typing import IO, NamedTuple, cast
 from .errors import BackendGone
 from .survivors import MARK_VARIABLE
 
-
 _NO_PROGRAM = (errno.ENOEXEC, getattr(errno, "EBADARCH", errno.ENOEXEC))
 """What Linux, and macOS, say of a file that is no program of theirs."""
 

@@ -36,6 +36,7 @@ from .config import thread_params, usual_provider
 from .faults import NO_ROLLOUT, at_lost_endpoint, fault_of
 from .running import Running
 from .server import AppServer
+from .stubborn import unload
 from .terminals import listed, stop, terminate
 
 logger = logging.getLogger(__name__)
@@ -158,6 +159,9 @@ class CodexSession:
         self._server.claim(thread_id, self)
         self._id = thread_id
         await self._server.freed(thread_id)
+        if self._server.led.get(thread_id, self._spec.endpoint) != self._spec.endpoint:
+            # codex-cli 0.163.0 keeps a thread for a minute, and then takes no other provider for it.
+            await unload(self._client, thread_id, "its endpoint is another one now")
         params: JsonObject = {"threadId": thread_id, "excludeTurns": True, **thread_params(self._spec)}
         limit = self._server.limits.slow
         try:
@@ -178,6 +182,7 @@ class CodexSession:
         thread = obj(result, "thread")
         self._id = text(thread, "id")
         self._model = as_str(result.get("model"))
+        self._server.led[self._id] = self._spec.endpoint
         if not self._closed:
             self._server.claim(self._id, self)
             self._server.routes[self._id] = self
