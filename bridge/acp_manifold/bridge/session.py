@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import ExitStack, contextmanager
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -43,6 +43,9 @@ from .rest import Rest
 from .slot import Slot
 from .titles import NO_TITLE, TitleKeeper
 from .turn import CANCELLED, Turn, TurnQueue
+
+if TYPE_CHECKING:
+    from acp_manifold.translators.auth import Endpoint
 
 logger = logging.getLogger(__name__)
 
@@ -202,8 +205,12 @@ class Session:
                 self.cancel_turn(turn)
         self.questions.withdraw(client)
 
-    def switch(self, backend: Backend) -> Awaitable[None]:
+    def switch(self, backend: Backend, endpoint: Endpoint | None = None) -> Awaitable[None]:
         """Have another backend serve the session, which has had no prompt yet: decided at once, done when awaited.
+
+        Args:
+            backend: Which.
+            endpoint: Where its model requests go; None: as the CLI is configured.
 
         Raises:
             InvalidRequest: It has had one.
@@ -211,14 +218,16 @@ class Session:
         """
         if self.prompted or not self.turns.idle:
             raise InvalidRequest("the backend of a session is fixed with its first prompt")
-        before, self.backend = self.backend, backend
+        before, self.backend = (self.backend, self.spec.endpoint), backend
+        self.spec = self.spec._replace(endpoint=endpoint)
 
         async def done() -> None:
             try:
                 await self._served()
             except BridgeError:
                 if self.backend is backend and not self.prompted:
-                    self.backend = before
+                    self.backend = before[0]
+                    self.spec = self.spec._replace(endpoint=before[1])
                 raise
 
         return done()
