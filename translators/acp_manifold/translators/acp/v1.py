@@ -275,6 +275,8 @@ def initialize_result(
                 "title": {},
                 "setTitle": {},
             },
+            "auth": {"logout": {}, "status": {}},
+            "providers": {},
             "_meta": {META_KEY: {"background": True}},
         },
         "authMethods": auth_methods,
