@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -14,6 +15,8 @@ from anyio.abc import TaskGroup
 from acp_manifold.adapters.claude.carried import Carried
 from acp_manifold.adapters.claude.guards import Guards
 from acp_manifold.adapters.claude.registry import refuse_if_held
+from acp_manifold.adapters.claude.shelf import FILE as SHELF
+from acp_manifold.adapters.claude.shelf import Shelf
 from acp_manifold.bridge.backend import Host
 from acp_manifold.bridge.ledger import state_directory
 
@@ -35,6 +38,7 @@ class Life:
         self.live: dict[str, ClaudeSession] = {}
         """Who serves which session now."""
         self.guards: Guards
+        self.shelf = Shelf(state_directory() / SHELF, os.environ)
 
     async def refuse_if_held(self, session_id: str) -> None:
         """See `registry.refuse_if_held`."""
