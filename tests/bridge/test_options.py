@@ -11,7 +11,7 @@ from acp_manifold.bridge.backend import SessionRow
 from acp_manifold.bridge.errors import BackendGone, InvalidRequest, RestartNeeded
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
-from .editor import Editor, editor_on, editors, refused
+from .editor import Editor, Refused, editor_on, editors
 from .scripted import OPTIONS, ScriptedBackend
 
 pytestmark = pytest.mark.anyio
@@ -31,6 +31,13 @@ def tags(editor: Editor, session: str) -> list[object]:
     return [update["sessionUpdate"] for update in editor.updates(session)]
 
 
+async def refused(editor: Editor, method: str, **params: object) -> Refused:
+    """The error of a request that has to fail."""
+    with pytest.raises(Refused) as caught:
+        await editor.request(method, **params)
+    return caught.value
+
+
 async def opened(editor: Editor, cwd: Path) -> JsonObject:
     return await editor.request("session/new", cwd=str(cwd), mcpServers=[])
 
@@ -46,7 +53,7 @@ async def test_the_answer_holds_options_and_modes_and_nothing_is_told_twice(tmp_
 
 async def test_a_switch_is_a_boolean_only_for_clients_that_take_it(tmp_path: Path) -> None:
     async with editors(with_options(), initialize=False) as (editor,):
-        able = {"session": {"configOptions": {"boolean": {}}}}
+        able: JsonObject = {"session": {"configOptions": {"boolean": {}}}}
         await editor.request("initialize", protocolVersion=1, clientCapabilities=able)
         session = text(await opened(editor, tmp_path), "sessionId")
         fast: JsonObject = {"sessionId": session, "configId": "fast"}

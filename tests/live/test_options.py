@@ -6,6 +6,7 @@ import os
 import signal
 from pathlib import Path
 
+import anyio
 import pytest
 
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
@@ -145,9 +146,27 @@ async def test_options_hold_over_a_rest_a_killed_cli_and_a_load(lab: MakeLab, ba
             assert await agent.ask(session, "SAY[1]") == "end_turn"
             assert asked_with(place, backend) == (named, "low", backend == "codex")
             assert wanted.items() <= values(told(agent, session)["configOptions"]).items()
+        if backend == "claude":
+            # Its process is let go by itself; Codex' is there for all.
+            (pid,) = (
+                pid for pid in cli_processes(place) if b"stream-json" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            )
+            await ends(pid)
+            assert await agent.ask(session, "SAY[1]") == "end_turn"
+            assert asked_with(place, backend) == (named, "low", False)
         opened = await agent.request("session/load", {"sessionId": session, "cwd": place.cwd, "mcpServers": []})
         assert wanted.items() <= values(opened["configOptions"]).items()
         await agent.request("session/close", {"sessionId": session})
+
+
+async def ends(pid: int) -> None:
+    """Wait until a process has ended."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        with anyio.fail_after(20):
+            await anyio.wait_readable(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def cli_processes(place: Lab) -> list[int]:

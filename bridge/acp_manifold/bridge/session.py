@@ -247,14 +247,15 @@ class Session:
         """
         async with self._setting:
             with self._working():
+                live = await self._served()
                 try:
-                    await (await self._served()).set_option(option_id, value)
+                    await live.set_option(option_id, value)
+                    return
                 except RestartNeeded:
                     await self._slot.release()
-                    await (await self._served()).set_option(option_id, value)
                 except BackendGone as exc:
                     logger.info("session %s: %s is set again: %s", self.id, option_id, exc.message)
-                    await (await self._served()).set_option(option_id, value)
+                await (await self._served()).set_option(option_id, value)
 
     def _tell_options(self) -> None:
         if self.options != self._told:

@@ -15,13 +15,12 @@ from anyio.abc import TaskGroup
 from acp_manifold.adapters.claude.carried import Carried
 from acp_manifold.adapters.claude.guards import Guards
 from acp_manifold.adapters.claude.registry import refuse_if_held
-from acp_manifold.adapters.claude.shelf import FILE as SHELF
-from acp_manifold.adapters.claude.shelf import Shelf
 from acp_manifold.bridge.backend import Host
 from acp_manifold.bridge.ledger import state_directory
 
 if TYPE_CHECKING:
     from acp_manifold.adapters.claude.session import ClaudeSession
+    from acp_manifold.adapters.claude.shelf import Shelf
 
 
 class Life:
@@ -38,7 +37,16 @@ class Life:
         self.live: dict[str, ClaudeSession] = {}
         """Who serves which session now."""
         self.guards: Guards
-        self.shelf = Shelf(state_directory() / SHELF, os.environ)
+        self._shelf: Shelf | None = None
+
+    @property
+    def shelf(self) -> Shelf:
+        """What the CLI offered last. Imported with the first session."""
+        if self._shelf is None:
+            from acp_manifold.adapters.claude.shelf import FILE, Shelf
+
+            self._shelf = Shelf(state_directory() / FILE, os.environ)
+        return self._shelf
 
     async def refuse_if_held(self, session_id: str) -> None:
         """See `registry.refuse_if_held`."""
