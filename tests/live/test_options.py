@@ -148,9 +148,7 @@ async def test_options_hold_over_a_rest_a_killed_cli_and_a_load(lab: MakeLab, ba
             assert wanted.items() <= values(told(agent, session)["configOptions"]).items()
         if backend == "claude":
             # Its process is let go by itself; Codex' is there for all.
-            (pid,) = (
-                pid for pid in cli_processes(place) if b"stream-json" in Path(f"/proc/{pid}/cmdline").read_bytes()
-            )
+            (pid,) = cli_processes(place, b"stream-json")
             await ends(pid)
             assert await agent.ask(session, "SAY[1]") == "end_turn"
             assert asked_with(place, backend) == (named, "low", False)
@@ -169,18 +167,19 @@ async def ends(pid: int) -> None:
         os.close(descriptor)
 
 
-def cli_processes(place: Lab) -> list[int]:
-    """The CLI processes of the lab."""
+def cli_processes(place: Lab, *words: bytes) -> list[int]:
+    """The CLI processes of the lab, those with one of these words on their command line."""
+    words = words or (b"stream-json", b"app-server")
     found: list[int] = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
-            words = (entry / "cmdline").read_bytes()
+            line = (entry / "cmdline").read_bytes()
             env = (entry / "environ").read_bytes()
         except OSError:
             continue
-        if str(place.folder).encode() in env and (b"stream-json" in words or b"app-server" in words):
+        if str(place.folder).encode() in env and any(word in line for word in words):
             found.append(int(entry.name))
     return found
 
