@@ -263,7 +263,8 @@ async def test_the_models_of_the_last_session_are_known_before_the_cli_is_up(lab
 async def test_a_session_of_codex_starts_as_configured_and_can_go_back_to_it(lab: MakeLab) -> None:
     place = lab("codex")
     config = Path(place.env["CODEX_HOME"]) / "config.toml"
-    config.write_text('approval_policy = "untrusted"\n' + config.read_text())
+    network = "\n[sandbox_workspace_write]\nnetwork_access = true\n"
+    config.write_text('sandbox_mode = "workspace-write"\n' + config.read_text() + network)
     async with started(place, "--backend", "codex") as agent:
         await agent.initialize()
         opened = await agent.request("session/new", {"cwd": place.cwd, "mcpServers": []})
