@@ -137,6 +137,13 @@ class ControlResponse(NamedTuple):
     error: str | None
 
 
+class PageDone(NamedTuple):
+    """What an MCP server had a page opened for is done."""
+
+    server: str
+    elicitation_id: str
+
+
 class Notice(NamedTuple):
     """A kind of line that is known and has nothing for a client in it."""
 
@@ -160,6 +167,7 @@ Frame: TypeAlias = (
     | ControlRequest
     | ControlCancel
     | ControlResponse
+    | PageDone
     | Notice
     | Unknown
 )
@@ -229,6 +237,8 @@ def _system(raw: JsonObject) -> Frame:
     if subtype == "background_tasks_changed":
         tasks = as_objects(raw.get("tasks"))
         return TasksRunning({text(task, "task_id"): text(task, "description") for task in tasks})
+    if subtype == "elicitation_complete":
+        return PageDone(text(raw, "mcp_server_name"), text(raw, "elicitation_id"))
     return Notice(subtype) if subtype in _QUIET_SUBTYPES else Unknown(raw)
 
 
