@@ -65,7 +65,7 @@ def test_an_mcp_server_asks_for_the_call_it_is_at_when_that_is_certain() -> None
     one: dict[str, JsonObject] = {"i1": {"server": "el"}, "i2": {"server": "other"}}
     inquiry = inquiry_of(ELICITATION, params, 7, one)
     assert inquiry.form.call is not None and inquiry.form.call.id == "i1" and inquiry.form.source == "el"
-    assert inquiry_of(ELICITATION, params, 7, one | {"i3": {"server": "el"}}).form.call is None
+    assert inquiry_of(ELICITATION, params, 7, {**one, "i3": {"server": "el"}}).form.call is None
     accepted: JsonObject = {"action": "accept", "content": {"name": "Ann"}, "_meta": None}
     assert inquiry.respond(FormAnswer("accept", {"name": "Ann"})) == accepted
     for action in ("decline", "cancel"):
