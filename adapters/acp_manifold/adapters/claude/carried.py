@@ -18,6 +18,10 @@ class Carried:
         """Directories added for the session."""
         self.told_faults: set[str] = set()
         """MCP servers whose fault was told, and that have not worked since: it is told once."""
+        self.chosen: dict[str, str | bool] = {}
+        """The options that were set, by id; the mode apart."""
+        self.bypass = False
+        """Whether the next process is to be started so that it takes the mode that bypasses permissions."""
         self._first: str | None = None
         self._mode: str | None = None
 

@@ -60,7 +60,8 @@ class Init(NamedTuple):
 
     terminal_commands: tuple[str, ...]
     """Slash commands that only make sense in a terminal."""
-    permission_mode: str | None
+    raw: JsonObject
+    """All of it: permission mode, model, output style, fast mode."""
     mcp_servers: tuple[tuple[str, str], ...] = ()
     """Name and state of each MCP server: `connected`, `failed`, `needs-auth`, `pending`, `disabled`."""
 
@@ -149,6 +150,13 @@ class ControlResponse(NamedTuple):
     error: str | None
 
 
+class PageDone(NamedTuple):
+    """What an MCP server had a page opened for is done."""
+
+    server: str
+    elicitation_id: str
+
+
 class Quiet(NamedTuple):
     """A kind of line that is known and has nothing for a client in it."""
 
@@ -173,6 +181,7 @@ Frame: TypeAlias = (
     | ControlRequest
     | ControlCancel
     | ControlResponse
+    | PageDone
     | Quiet
     | Unknown
 )
@@ -229,7 +238,7 @@ def _system(raw: JsonObject) -> Frame:
     if subtype == "init":
         names = [name for name in as_list(raw.get("terminal_slash_commands")) if isinstance(name, str)]
         servers = [(text(server, "name"), text(server, "status")) for server in as_objects(raw.get("mcp_servers"))]
-        return Init(tuple(names), as_str(raw.get("permissionMode")), tuple(servers))
+        return Init(tuple(names), raw, tuple(servers))
     if subtype == "commands_changed":
         return CommandsChanged(raw)
     if subtype == "session_state_changed":
@@ -245,6 +254,8 @@ def _system(raw: JsonObject) -> Frame:
     if subtype == "background_tasks_changed":
         tasks = as_objects(raw.get("tasks"))
         return TasksRunning({text(task, "task_id"): text(task, "description") for task in tasks})
+    if subtype == "elicitation_complete":
+        return PageDone(text(raw, "mcp_server_name"), text(raw, "elicitation_id"))
     return Quiet(subtype) if subtype in _QUIET_SUBTYPES else Unknown(raw)
 
 
