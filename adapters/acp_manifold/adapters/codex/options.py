@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import anyio
 
-from acp_manifold.bridge.errors import InvalidRequest, RemoteError
+from acp_manifold.bridge.errors import BridgeError, InvalidRequest, RemoteError
 from acp_manifold.bridge.options import checked
 from acp_manifold.translators.codex import options as wire
 from acp_manifold.translators.narrow import JsonObject
@@ -17,6 +17,10 @@ from .client import Client
 from .shelf import Shelf
 
 logger = logging.getLogger(__name__)
+
+MODELS_DELAY = 0.25
+"""Seconds between the opening of a thread and the request for the models: the list costs codex-cli 0.163.0 as much as a
+thread (17 ms), which whoever opens a session, or several, should not wait for."""
 
 TOLD_LIMIT = 2.0
 """Seconds for Codex to tell what holds once it has taken a change; a millisecond is usual."""
@@ -60,7 +64,16 @@ class ThreadOptions:
         self._held = self._configured = wire.opened(result)
         self._told = self.options
         self._shelf.listeners.append(self.changed)
-        self._shelf.want_models(self._client)
+
+    async def learn(self) -> None:
+        """Have the models told, a while after the thread was opened."""
+        if self._shelf.models:
+            return
+        await anyio.sleep(MODELS_DELAY)
+        try:
+            await self._shelf.want_models(self._client)
+        except BridgeError as exc:
+            logger.info("codex session %s: its models are not known: %s", self._thread, exc.message)
 
     def close(self) -> None:
         """The thread is let go."""
@@ -102,6 +115,8 @@ class ThreadOptions:
         held, configured = self._held, self._configured
         if held is None or configured is None:
             raise InvalidRequest(f"Codex has not opened session {self._thread} yet")
+        if not self._shelf.models:
+            await self._shelf.want_models(self._client)
         value = checked(self.options, option_id, value)
         params = wire.change(option_id, value, held, configured, self._shelf.models)
         news = self._heard if all(now.value != value for now in self.options if now.id == option_id) else None

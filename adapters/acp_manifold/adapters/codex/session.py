@@ -125,6 +125,10 @@ class CodexSession:
         """Set an option, for the turns that come; see `BackendSession.set_option`."""
         await self._options.set(option_id, value)
 
+    async def learn(self) -> None:
+        """Find out, in the background, which models there are. For `open_session` only."""
+        await self._options.learn()
+
     async def room(self) -> None:
         """Wait while the session's clients are behind; see `SessionEvents.room`."""
         await self._events.room()
@@ -513,6 +517,7 @@ async def open_session(
                 await looked.wait()
                 if wanting is not None:
                     raise wanting
+            tasks.start_soon(session.learn)
             yield session
         except Exception as exc:
             # Carried past the task group, which would wrap it: the caller is to see it as it was raised.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import anyio
+
 from acp_manifold.translators.codex import options as wire
 from acp_manifold.translators.narrow import JsonObject
 
@@ -23,15 +25,18 @@ class Shelf:
         self.listeners: list[Callable[[], None]] = []
         """Told when models become known."""
         self._asked: Client | None = None
+        self._asking = anyio.Lock()
 
-    def want_models(self, client: Client) -> None:
+    async def want_models(self, client: Client) -> None:
         """Have an app-server tell its models, once; who listens is told when it has.
 
-        Asked for when the first thread is there: before, it would hold that up.
+        Raises:
+            BridgeError: It can't.
         """
-        if self._asked is not client:
-            self._asked = client
-            client.begin("model/list", {}, self._models_told)
+        async with self._asking:
+            if self._asked is not client:
+                self._models_told(await client.request("model/list", {}))
+                self._asked = client
 
     def _models_told(self, result: JsonObject) -> None:
         models = wire.models(result)
