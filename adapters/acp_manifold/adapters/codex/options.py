@@ -43,6 +43,7 @@ class ThreadOptions:
         self._held: wire.Settings | None = None
         self._configured: wire.Settings | None = None
         self._told: tuple[ConfigOption, ...] = ()
+        self._served: tuple[str, ...] | None = None
         self._heard = anyio.Event()
         """Set, and made anew, when the app-server tells what holds."""
 
@@ -51,7 +52,7 @@ class ThreadOptions:
         """See `BackendSession.options`; none before the thread is open."""
         if self._held is None or self._configured is None:
             return ()
-        return wire.options(self._held, self._configured, self._shelf.models, self._shelf.served)
+        return wire.options(self._held, self._configured, self._shelf.models, self._served)
 
     @property
     def model(self) -> str | None:
@@ -86,6 +87,11 @@ class ThreadOptions:
         if now != self._told:
             self._told = now
             self._tell(Options(now))
+
+    def served(self, models: tuple[str, ...]) -> None:
+        """What an endpoint of the person's, or of the client's, says it serves; nothing if it doesn't say."""
+        self._served = models or None
+        self.changed()
 
     def settings_updated(self, params: JsonObject) -> None:
         """The app-server tells what holds now."""

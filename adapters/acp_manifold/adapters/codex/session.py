@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import anyio
+from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from acp_manifold.bridge.backend import SessionEvents, SessionSpec
@@ -31,18 +32,23 @@ from acp_manifold.translators.updates import BackgroundTask, ConfigOption, Promp
 
 from .asking import Asking
 from .client import Asked, NoAnswer, RequestId
-from .config import thread_params
-from .faults import NO_ROLLOUT, fault_of
+from .config import thread_params, usual_provider
+from .faults import NO_ROLLOUT, at_lost_endpoint, fault_of
 from .options import ThreadOptions
+from .program import codex_home
 from .running import Running
 from .server import AppServer
 from .shelf import Shelf
+from .stubborn import unload
 from .terminals import listed, stop, terminate
 
 logger = logging.getLogger(__name__)
 
 CLOSE_LIMIT = 2.0
 """Seconds for the end of a session; a few milliseconds are usual. The rest is Codex' to clear away."""
+
+ENDPOINT_DELAY = 1.0
+"""Seconds after the opening, or a turn, before an endpoint is asked for its models: nobody is to wait for that."""
 
 HEED_LIMIT = 1.0
 """Seconds of them for a turn to stop when it is interrupted; some milliseconds are usual."""
@@ -127,7 +133,14 @@ class CodexSession:
 
     async def learn(self) -> None:
         """Find out, in the background, which models there are. For `open_session` only."""
+        from .endpoint import models
+
         await self._options.learn()
+        await anyio.sleep(ENDPOINT_DELAY)
+        while self._running is not None:
+            await self._running.ended.wait()
+            await anyio.sleep(ENDPOINT_DELAY)
+        self._options.served(await models(self._spec.endpoint, codex_home()))
 
     async def room(self) -> None:
         """Wait while the session's clients are behind; see `SessionEvents.room`."""
@@ -176,10 +189,19 @@ class CodexSession:
         self._server.claim(thread_id, self)
         self._id = thread_id
         await self._server.freed(thread_id)
+        if self._server.led.get(thread_id, self._spec.endpoint) != self._spec.endpoint:
+            # codex-cli 0.163.0 keeps a thread for a minute, and then takes no other provider for it.
+            await unload(self._client, thread_id, "its endpoint is another one now")
         params: JsonObject = {"threadId": thread_id, "excludeTurns": True, **thread_params(self._spec)}
         limit = self._server.limits.slow
         try:
-            result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
+            try:
+                result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
+            except RemoteError as exc:
+                if not at_lost_endpoint(exc.message):
+                    raise
+                params["modelProvider"] = await to_thread.run_sync(usual_provider)
+                result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
         except RemoteError as exc:
             raise fault_of(exc, thread_id, "resume the session") from exc
         if obj(result, "thread").get("name"):
@@ -190,6 +212,7 @@ class CodexSession:
     def _opened(self, result: JsonObject) -> None:
         thread = obj(result, "thread")
         self._id = text(thread, "id")
+        self._server.led[self._id] = self._spec.endpoint
         if not self._closed:
             self._options.opened(self._id, result)
             self._server.claim(self._id, self)
@@ -362,7 +385,8 @@ class CodexSession:
         idle = self._mcp_servers - {server.name for server in self._spec.mcp_servers}
         from .title import generate_title
 
-        return await generate_title(self._server, self._spec.cwd, self._options.model, idle, prompt_text)
+        model = self._options.model
+        return await generate_title(self._server, self._spec.cwd, model, idle, prompt_text, self._spec.endpoint)
 
     async def keep_generated(self, title: str) -> None:
         """Store a generated title."""

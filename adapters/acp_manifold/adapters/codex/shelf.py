@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import anyio
 
@@ -18,8 +18,6 @@ class Shelf:
     def __init__(self) -> None:
         self.models: tuple[wire.Model, ...] = ()
         """Empty until they were told."""
-        self.served: tuple[str, ...] | None = None
-        """What the endpoint serves, where others have found that out; see `Backend.offer_models`."""
         self.chosen: dict[str, JsonObject] = {}
         """By thread, for as long as it is followed: what `thread/settings/update` was sent."""
         self.listeners: list[Callable[[], None]] = []
@@ -43,11 +41,6 @@ class Shelf:
         if models and models != self.models:
             self.models = models
             self._changed()
-
-    def offer(self, ids: Sequence[str] | None) -> None:
-        """See `Backend.offer_models`."""
-        self.served = None if ids is None else tuple(ids)
-        self._changed()
 
     def _changed(self) -> None:
         for changed in list(self.listeners):

@@ -53,7 +53,8 @@ def _change(link: Connection, session: Session, option: str, value: str | bool) 
         return session.set_option(option, value)
     if not isinstance(value, str):
         raise InvalidParams(f"value: must be one of {', '.join(link.hub.backends)}", {"field": "value"})
-    return session.switch(link.hub.choose(value))
+    backend = link.hub.choose(value)
+    return session.switch(backend, link.hub.endpoints.get(backend.name))
 
 
 async def _empty(changed: Awaitable[None]) -> JsonObject:
