@@ -22,6 +22,7 @@ from .errors import BackendGone
 if TYPE_CHECKING:
     # Not needed to find and start a CLI, which is done first.
     from acp_manifold.translators.auth import AuthStatus, Endpoint
+    from acp_manifold.translators.forms import Form, FormAnswer
     from acp_manifold.translators.updates import (
         BackgroundTask,
         ConfigOption,
@@ -167,6 +168,19 @@ class SessionEvents(Protocol):
         else: refused, dismissed, turn cancelled, nobody there. Cancelling the call withdraws
         the question.
         """
+        ...
+
+    async def ask_form(self, form: Form) -> FormAnswer:
+        """Put a form, or a page to open, to the person.
+
+        What is accepted fits the form. Anything else is a refusal of this one question: declined,
+        dismissed, turn cancelled, nobody there, a client that can't show it. Cancelling the call
+        withdraws the question.
+        """
+        ...
+
+    def form_done(self, form_id: str) -> None:
+        """What the page of a form was opened for is done; one that nobody has open is no error."""
         ...
 
 

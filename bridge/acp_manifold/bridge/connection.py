@@ -32,6 +32,8 @@ from .session import Session
 from .version import __version__
 
 if TYPE_CHECKING:
+    from acp_manifold.translators.forms import Form, FormAnswer
+
     from .auth_news import AuthNews
 
 logger = logging.getLogger(__name__)
@@ -155,14 +157,37 @@ class Connection:
 
     async def ask(self, session_id: str, question: Question) -> str | None:
         """Put a question to the client; see `Client.ask`."""
+        params = v1.permission_params(session_id, question)
+        return v1.chosen_option(await self.put(session_id, "session/request_permission", params))
+
+    async def ask_form(self, session_id: str, form: Form) -> FormAnswer:
+        """Put a form to the client; see `Client.ask_form`."""
+        from .forms import put_form
+
+        return await put_form(self, session_id, form)
+
+    def form_done(self, session_id: str, form_id: str) -> None:
+        """Tell that a page has done its work; see `Client.form_done`."""
+        if self.can.elicitation_url:
+            from acp_manifold.translators.acp.forms import elicitation_id
+
+            self._peer.notify("elicitation/complete", {"elicitationId": elicitation_id(session_id, form_id)})
+
+    async def put(self, session_id: str, method: str, params: JsonObject) -> object:
+        """The client's answer to a question about a session; None if it is an error, or the client is gone."""
         try:
-            result = await self._peer.request("session/request_permission", v1.permission_params(session_id, question))
+            return await self._peer.request(method, params)
         except RemoteError as exc:
             logger.warning("session %s: the client answered a question with an error: %s", session_id, exc.message)
-            return None
         except PeerGone:
-            return None
-        return v1.chosen_option(result)
+            logger.debug("session %s: the client went with a question open", session_id)
+        return None
+
+    def tell(self, session_id: str, update: Update) -> None:
+        """Tell this client alone, if it still hears of the session."""
+        attached = self._attached.get(session_id)
+        if attached is not None:
+            self._send(session_id, attached, update)
 
     def _send(self, session_id: str, attached: _Attached, update: Update) -> None:
         if isinstance(update, MessageChunk) and isinstance(update.content, Text):

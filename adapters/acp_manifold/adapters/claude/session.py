@@ -48,6 +48,7 @@ from acp_manifold.translators.claude.frames import (
     ControlResponse,
     Init,
     Mode,
+    PageDone,
     Reset,
     TitleChanged,
     parse,
@@ -124,7 +125,9 @@ class ClaudeSession:
         self._resumed = resumed
         self._conversation = Conversation(spec.cwd)
         self._control = Control(self._send)
-        self._questions = Questions(tasks, self._send, events, spec.cwd, child.name, carried.remember)
+        self._questions = Questions(
+            tasks, self._send, events, spec.cwd, child.name, carried.remember, self._conversation.only_call
+        )
         self._title = LiveTitle(
             session_id,
             spec,
@@ -426,6 +429,9 @@ class ClaudeSession:
     def _on_withdrawal(self, frame: ControlCancel) -> None:
         self._questions.withdrawn(frame.id)
 
+    def _on_page(self, frame: PageDone) -> None:
+        self._questions.page_done(frame)
+
     def _on_title(self, frame: TitleChanged) -> None:
         if frame.title:
             told = self._title.told(frame.title)
@@ -499,6 +505,7 @@ _HANDLERS: dict[type, Callable[[ClaudeSession, Any], None]] = {
     ControlResponse: ClaudeSession._on_answer,  # pyright: ignore[reportPrivateUsage]
     ControlRequest: ClaudeSession._on_request,  # pyright: ignore[reportPrivateUsage]
     ControlCancel: ClaudeSession._on_withdrawal,  # pyright: ignore[reportPrivateUsage]
+    PageDone: ClaudeSession._on_page,  # pyright: ignore[reportPrivateUsage]
     TitleChanged: ClaudeSession._on_title,  # pyright: ignore[reportPrivateUsage]
     Init: ClaudeSession._on_init,  # pyright: ignore[reportPrivateUsage]
     Reset: ClaudeSession._on_reset,  # pyright: ignore[reportPrivateUsage]

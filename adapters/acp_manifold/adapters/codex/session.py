@@ -452,6 +452,7 @@ class CodexSession:
         if turn_id == self._active:
             self._active = None
             self._turn_over.set()
+            self._asking.turn_over()
             interrupted = text(turn, "status") == "interrupted"
             commands = self._stream.commands()
             # A command that a finished turn leaves running goes on; one of an interrupted turn is ended.

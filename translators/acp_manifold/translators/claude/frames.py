@@ -138,6 +138,13 @@ class ControlResponse(NamedTuple):
     error: str | None
 
 
+class PageDone(NamedTuple):
+    """What an MCP server had a page opened for is done."""
+
+    server: str
+    elicitation_id: str
+
+
 class Notice(NamedTuple):
     """A kind of line that is known and has nothing for a client in it."""
 
@@ -161,6 +168,7 @@ Frame: TypeAlias = (
     | ControlRequest
     | ControlCancel
     | ControlResponse
+    | PageDone
     | Notice
     | Unknown
 )
@@ -230,6 +238,8 @@ def _system(raw: JsonObject) -> Frame:
     if subtype == "background_tasks_changed":
         tasks = as_objects(raw.get("tasks"))
         return TasksRunning({text(task, "task_id"): text(task, "description") for task in tasks})
+    if subtype == "elicitation_complete":
+        return PageDone(text(raw, "mcp_server_name"), text(raw, "elicitation_id"))
     return Notice(subtype) if subtype in _QUIET_SUBTYPES else Unknown(raw)
 
 
