@@ -7,7 +7,20 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from .titles import ESCAPES
-from .updates import Content, Image, MessageChunk, ResourceLink, ToolCall, ToolCallUpdate, ToolStatus, Update
+from .updates import (
+    Audio,
+    BlobResource,
+    Content,
+    Image,
+    MessageChunk,
+    ResourceLink,
+    Text,
+    TextResource,
+    ToolCall,
+    ToolCallUpdate,
+    ToolStatus,
+    Update,
+)
 
 Who: TypeAlias = Literal["user", "agent", "tool"]
 
@@ -91,7 +104,11 @@ def _shown(content: Content) -> str:
             return f"[{content.title or content.name}]({content.uri})"
         case Image():
             return f"[image {content.uri or content.mime_type}]"
-        case _:
+        case TextResource() | BlobResource():
+            return f"[{content.uri}]"
+        case Audio():
+            return f"[sound {content.mime_type}]"
+        case Text():
             return content.text
 
 

@@ -32,7 +32,7 @@ class Image(NamedTuple):
     """A picture."""
 
     data: str
-    """The bytes in base64."""
+    """The bytes in base64; empty for one that is only referred to, by its `uri`."""
     mime_type: str
     uri: str | None = None
 
@@ -47,7 +47,32 @@ class ResourceLink(NamedTuple):
     description: str | None = None
 
 
-Content: TypeAlias = Text | Image | ResourceLink
+class TextResource(NamedTuple):
+    """A text that is sent along, with where it is from."""
+
+    uri: str
+    text: str
+    mime_type: str | None = None
+
+
+class BlobResource(NamedTuple):
+    """Bytes that are sent along, with where they are from."""
+
+    uri: str
+    data: str
+    """The bytes in base64."""
+    mime_type: str | None = None
+
+
+class Audio(NamedTuple):
+    """A sound; a tool may make one."""
+
+    data: str
+    """The bytes in base64."""
+    mime_type: str
+
+
+Content: TypeAlias = Text | Image | ResourceLink | TextResource | BlobResource | Audio
 Prompt: TypeAlias = tuple[Content, ...]
 """What a person sends in one turn, in order; never empty."""
 
@@ -69,7 +94,7 @@ class Diff(NamedTuple):
     new: str
 
 
-ToolContent: TypeAlias = Text | Image | ResourceLink | Diff
+ToolContent: TypeAlias = Content | Diff
 
 
 class Location(NamedTuple):

@@ -24,7 +24,7 @@ from acp_manifold.bridge.errors import (
     TaskNotFound,
 )
 from acp_manifold.translators.codex.items import Updates
-from acp_manifold.translators.codex.prompts import INPUT_LIMIT, text_size, to_input
+from acp_manifold.translators.codex.prompts import INPUT_LIMIT, refused, text_size, to_input
 from acp_manifold.translators.codex.turn import Stream, item_of
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
 from acp_manifold.translators.updates import BackgroundTask, Prompt, TaskOutput, TurnEnd, Unknown
@@ -245,6 +245,8 @@ class CodexSession:
                 f"The prompt has {size:,} characters; Codex takes {INPUT_LIMIT:,} at most",
                 {"reason": "input_too_large"},
             )
+        if (wrong := refused(prompt)) is not None:
+            raise InvalidParams(f"prompt[{wrong[0]}]: {wrong[1]}")
         run = self._running = Running()
         self._had_turn = True
         try:

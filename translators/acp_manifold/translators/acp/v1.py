@@ -9,7 +9,9 @@ from acp_manifold.translators.acp.capabilities import ClientCapabilities
 from acp_manifold.translators.acp.requests import META_KEY
 from acp_manifold.translators.narrow import JsonObject, as_object, as_str, obj
 from acp_manifold.translators.updates import (
+    Audio,
     BackgroundTask,
+    BlobResource,
     Commands,
     Compaction,
     Content,
@@ -23,6 +25,7 @@ from acp_manifold.translators.updates import (
     SessionInfo,
     TaskOutput,
     Text,
+    TextResource,
     ToolCall,
     ToolCallUpdate,
     ToolContent,
@@ -70,6 +73,12 @@ def content_block(content: Content) -> JsonObject:
                     "description": description,
                 }
             )
+        case TextResource(uri, said, mime_type):
+            return {"type": "resource", "resource": _without_none({"uri": uri, "text": said, "mimeType": mime_type})}
+        case BlobResource(uri, data, mime_type):
+            return {"type": "resource", "resource": _without_none({"uri": uri, "blob": data, "mimeType": mime_type})}
+        case Audio(data, mime_type):
+            return {"type": "audio", "data": data, "mimeType": mime_type}
 
 
 def _chunk(update: MessageChunk) -> JsonObject:
@@ -262,7 +271,7 @@ def initialize_result(version: str, auth_methods: list[JsonObject], can: ClientC
         "agentInfo": {"name": "acp-manifold", "title": "acp-manifold", "version": version},
         "agentCapabilities": {
             "loadSession": True,
-            "promptCapabilities": {"image": False, "audio": False, "embeddedContext": False},
+            "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
             "mcpCapabilities": {"http": True, "sse": False},
             "sessionCapabilities": {
                 "list": {},

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from acp_manifold.translators.claude import tools
 from acp_manifold.translators.claude.frames import message_blocks
-from acp_manifold.translators.claude.records import agent_blocks, is_sidechain, typed_texts, working_directory
-from acp_manifold.translators.narrow import JsonObject, flag, obj, text
-from acp_manifold.translators.updates import Image, MessageChunk, Text, ToolCallUpdate, Update
+from acp_manifold.translators.claude.records import agent_blocks, is_sidechain, typed_content, working_directory
+from acp_manifold.translators.narrow import JsonObject, obj, text
+from acp_manifold.translators.updates import MessageChunk, Text, ToolCallUpdate, Update
 
 
 class History:
@@ -60,7 +60,7 @@ class History:
 
     def _user(self, record: JsonObject) -> list[Update]:
         uuid = text(record, "uuid") or None
-        updates: list[Update] = [MessageChunk("user", Text(said), uuid) for said in typed_texts(record)]
+        updates: list[Update] = [MessageChunk("user", content, uuid) for content in typed_content(record)]
         blocks = message_blocks(obj(record, "message"))
         results = [block for block in blocks if block.get("type") == "tool_result"]
         structured = record.get("toolUseResult") if len(results) == 1 else None
@@ -69,11 +69,4 @@ class History:
             name = self._calls.pop(call_id, None)
             if name is not None:
                 updates += tools.outcome(call_id, name, block, structured, working_directory(record) or "/")
-        if not flag(record, "isMeta"):
-            updates += [_image(block, uuid) for block in blocks if block.get("type") == "image"]
         return updates
-
-
-def _image(block: JsonObject, uuid: str | None) -> MessageChunk:
-    source = obj(block, "source")
-    return MessageChunk("user", Image(text(source, "data"), text(source, "media_type", "image/png")), uuid)

@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+from acp_manifold.translators.attached import restored
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_objects, as_str, flag, obj, text
 from acp_manifold.translators.updates import (
+    Audio,
+    BlobResource,
     Content,
     Image,
     Location,
@@ -19,6 +22,7 @@ from acp_manifold.translators.updates import (
     ResourceLink,
     Role,
     Text,
+    TextResource,
     ToolCall,
     ToolCallUpdate,
     ToolContent,
@@ -127,9 +131,20 @@ def _mcp_block(raw: JsonObject) -> ToolContent | None:
         return Text(text(raw, "text"))
     if kind == "image":
         return Image(text(raw, "data"), text(raw, "mimeType", "image/png"))
+    if kind == "audio":
+        return Audio(text(raw, "data"), text(raw, "mimeType", "audio/wav"))
     if kind == "resource_link":
         return ResourceLink(text(raw, "uri"), text(raw, "name"), as_str(raw.get("mimeType")))
+    if kind == "resource":
+        return _mcp_resource(obj(raw, "resource"))
     return None
+
+
+def _mcp_resource(raw: JsonObject) -> ToolContent | None:
+    uri, mime_type = text(raw, "uri"), as_str(raw.get("mimeType"))
+    if (said := as_str(raw.get("text"))) is not None:
+        return TextResource(uri, said, mime_type)
+    return BlobResource(uri, blob, mime_type) if (blob := text(raw, "blob")) else None
 
 
 def _dynamic_started(item: JsonObject) -> ToolCall:
@@ -296,7 +311,8 @@ def said_by(item: JsonObject) -> tuple[Role, str] | None:
 
 def user_content(item: JsonObject) -> tuple[Content, ...]:
     """What a person sent in a `userMessage` item."""
-    return tuple(block for raw in as_objects(item.get("content")) if (block := _input_block(raw)) is not None)
+    blocks = (_input_block(raw) for raw in as_objects(item.get("content")))
+    return tuple(restored(block for block in blocks if block is not None))
 
 
 def _input_block(raw: JsonObject) -> Content | None:
