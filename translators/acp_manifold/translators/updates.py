@@ -118,6 +118,8 @@ class ToolCall(NamedTuple):
     raw_input: JsonObject | None = None
     name: str | None = None
     """The tool's name in the CLI, such as `Bash` or `mcp.server.tool`."""
+    runs_in: str | None = None
+    """For a command whose output is told: the directory it runs in, absolute."""
 
 
 class ToolCallUpdate(NamedTuple):
@@ -131,6 +133,8 @@ class ToolCallUpdate(NamedTuple):
     locations: tuple[Location, ...] | None = None
     raw_input: JsonObject | None = None
     raw_output: object = None
+    exit_code: int | None = None
+    """Of a command that has ended, where the backend says it."""
 
 
 class ToolOutput(NamedTuple):
@@ -253,6 +257,13 @@ class TurnEnd(NamedTuple):
     input_tokens: int | None = None
     """Tokens of this turn, cached ones included; None when the backend doesn't say."""
     output_tokens: int | None = None
+    """Thoughts included."""
+    cached_read_tokens: int | None = None
+    """How many of the input tokens were read from a cache."""
+    cached_write_tokens: int | None = None
+    """How many of the input tokens were put into one."""
+    thought_tokens: int | None = None
+    """How many of the output tokens were thoughts."""
 
 
 OptionKind: TypeAlias = Literal["allow_once", "allow_always", "reject_once", "reject_always"]

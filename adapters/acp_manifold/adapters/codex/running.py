@@ -62,7 +62,7 @@ class Running:
         if status == "failed":
             raise _fault(obj(self.outcome, "error") or stream.failure)
         reason: StopReason = "cancelled" if status == "interrupted" else "end_turn"
-        return TurnEnd(reason, stream.input_tokens or None, stream.output_tokens or None)
+        return stream.end(reason)
 
 
 def _fault(error: JsonObject) -> BridgeError:

@@ -225,11 +225,18 @@ def prompt_result(end: TurnEnd) -> JsonObject:
     """The answer to `session/prompt`."""
     result: JsonObject = {"stopReason": end.stop_reason}
     if end.input_tokens is not None and end.output_tokens is not None:
-        result["usage"] = {
-            "totalTokens": end.input_tokens + end.output_tokens,
-            "inputTokens": end.input_tokens,
-            "outputTokens": end.output_tokens,
-        }
+        cached = (end.cached_read_tokens or 0) + (end.cached_write_tokens or 0)
+        result["usage"] = _without_none(
+            {
+                "totalTokens": end.input_tokens + end.output_tokens,
+                # The total is the sum of all kinds, so that what was cached is counted once.
+                "inputTokens": max(0, end.input_tokens - cached),
+                "outputTokens": end.output_tokens,
+                "cachedReadTokens": end.cached_read_tokens,
+                "cachedWriteTokens": end.cached_write_tokens,
+                "thoughtTokens": end.thought_tokens,
+            }
+        )
     return result
 
 

@@ -85,5 +85,12 @@ def _end(reason: StopReason, raw: JsonObject) -> TurnEnd:
     usage = obj(raw, "usage")
     if not usage:
         return TurnEnd(reason)
-    read = [as_int(usage.get(key)) or 0 for key in ("cache_creation_input_tokens", "cache_read_input_tokens")]
-    return TurnEnd(reason, (as_int(usage.get("input_tokens")) or 0) + sum(read), as_int(usage.get("output_tokens")))
+    written, read = (as_int(usage.get(f"cache_{kind}_input_tokens")) for kind in ("creation", "read"))
+    return TurnEnd(
+        reason,
+        (as_int(usage.get("input_tokens")) or 0) + (written or 0) + (read or 0),
+        as_int(usage.get("output_tokens")),
+        read,
+        written,
+        as_int(obj(usage, "output_tokens_details").get("thinking_tokens")),
+    )

@@ -40,6 +40,7 @@ _WHOLE_FILE_LIMIT = 200_000
 """Characters up to which a change is shown as the whole file before and after; beyond, only the changed piece."""
 
 _ERROR_TAG = re.compile(r"\A<tool_use_error>(.*)</tool_use_error>\Z", re.DOTALL)
+_EXIT = re.compile(r"\A(?:Error: )?Exit code (\d{1,3})\b")
 _FENCE = re.compile(r"^`{3,}", re.MULTILINE)
 
 
@@ -52,16 +53,26 @@ class View(NamedTuple):
     locations: tuple[Location, ...] = ()
 
 
-def begun(call_id: str, name: str) -> ToolCall:
+def begun(call_id: str, name: str, cwd: str) -> ToolCall:
     """The call before its input is known."""
-    return ToolCall(call_id, title=_plain_name(name), kind=_KINDS.get(name, "other"), name=name)
+    return ToolCall(
+        call_id, _plain_name(name), _KINDS.get(name, "other"), name=name, runs_in=cwd if name in _COMMANDS else None
+    )
 
 
 def call(call_id: str, name: str, tool_input: JsonObject, cwd: str) -> ToolCall:
     """The whole call in one piece, for calls that were not streamed."""
     view = describe(name, tool_input, cwd)
     return ToolCall(
-        call_id, view.title, view.kind, "in_progress", view.content, view.locations, raw_input=tool_input, name=name
+        call_id,
+        view.title,
+        view.kind,
+        "in_progress",
+        view.content,
+        view.locations,
+        tool_input,
+        name,
+        runs_in=cwd if name in _COMMANDS else None,
     )
 
 
@@ -101,11 +112,12 @@ def outcome(call_id: str, name: str, block: JsonObject, structured: object, cwd:
     failed = flag(block, "is_error")
     status: ToolStatus = "failed" if failed else "completed"
     content = _result_content(block)
-    if name == "Bash":
+    if name in _COMMANDS:
         output = "".join(item.text for item in content if isinstance(item, Text))
         pictures = tuple(item for item in content if isinstance(item, Image))
         updates: list[Update] = [ToolOutput(call_id, output)] if output else []
-        return [*updates, ToolCallUpdate(call_id, status=status, content=pictures or None)]
+        code = _exit_code(output) if failed else 0
+        return [*updates, ToolCallUpdate(call_id, status=status, content=pictures or None, exit_code=code)]
     if failed:
         return [ToolCallUpdate(call_id, status="failed", content=content)]
     if name in _EDITORS:
@@ -114,6 +126,11 @@ def outcome(call_id: str, name: str, block: JsonObject, structured: object, cwd:
     if name in _VERBATIM:
         content = tuple(Text(fenced(item.text)) if isinstance(item, Text) else item for item in content)
     return [ToolCallUpdate(call_id, status="completed", content=content or None)]
+
+
+def _exit_code(printed: str) -> int | None:
+    match = _EXIT.match(printed)
+    return int(match.group(1)) if match is not None else None
 
 
 def fenced(body: str) -> str:
@@ -316,6 +333,9 @@ _KINDS: dict[str, ToolKind] = {
     "Write": "edit",
 }
 """Kinds by name, for calls whose input is not known yet and tools without a function of their own."""
+
+_COMMANDS = frozenset({"Bash", "PowerShell"})
+"""Tools that run a command and tell what it printed."""
 
 _EDITORS = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
 """Tools whose result is the file as it is now; what they say in words is for the model."""

@@ -119,7 +119,7 @@ class Conversation:
 
     def _begin_call(self, use: ToolUse) -> list[Update]:
         self._calls[use.id] = _OpenCall(use.name, known=False)
-        return [] if use.name == tools.PLAN_TOOL else [tools.begun(use.id, use.name)]
+        return [] if use.name == tools.PLAN_TOOL else [tools.begun(use.id, use.name, self._cwd)]
 
     def _assistant(self, frame: Assistant) -> list[Update]:
         if frame.parent is not None:
@@ -226,7 +226,7 @@ class Conversation:
 
 def _goes_on(update: Update) -> Update:
     """The result of a call whose work goes on in the background: it has ended for the model, not for the person."""
-    return update._replace(status="in_progress") if isinstance(update, ToolCallUpdate) else update
+    return update._replace(status="in_progress", exit_code=None) if isinstance(update, ToolCallUpdate) else update
 
 
 def _worth_saying(chunk: MessageChunk) -> bool:

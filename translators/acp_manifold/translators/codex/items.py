@@ -65,14 +65,16 @@ def _command_started(item: JsonObject) -> ToolCall:
         locations=commands.locations_of(actions, cwd),
         raw_input=commands.raw_input(item),
         name="shell",
+        runs_in=cwd or "/",
     )
 
 
 def _command_completed(item: JsonObject) -> ToolCallUpdate:
-    result: JsonObject = {"exitCode": as_int(item.get("exitCode")), "durationMs": as_int(item.get("durationMs"))}
+    code = as_int(item.get("exitCode"))
+    result: JsonObject = {"exitCode": code, "durationMs": as_int(item.get("durationMs"))}
     if text(item, "status") == "declined":
         result = {"declined": True}
-    return ToolCallUpdate(id=text(item, "id"), status=status_of(item), raw_output=result)
+    return ToolCallUpdate(id=text(item, "id"), status=status_of(item), raw_output=result, exit_code=code)
 
 
 def _file_change_started(item: JsonObject) -> ToolCall:

@@ -18,10 +18,12 @@ from acp_manifold.translators.updates import (
     PlanEntry,
     PlanStatus,
     Role,
+    StopReason,
     TaskOutput,
     Text,
     ToolCallUpdate,
     ToolOutput,
+    TurnEnd,
     Unknown,
     Usage,
 )
@@ -37,6 +39,9 @@ _PLAN_STATUSES: dict[str, PlanStatus] = {
 
 OUTPUT_KEPT = 64 * 1024
 """Characters kept of what an open command has printed: the last ones."""
+
+_TOKENS = ("inputTokens", "outputTokens", "cachedInputTokens", "cacheWriteInputTokens", "reasoningOutputTokens")
+"""Kinds of tokens in a `TokenUsageBreakdown`, as a `TurnEnd` has them: cached ones are input too, thoughts output."""
 
 _ASKED_ABOUT = frozenset({"fileChange", "mcpToolCall"})
 """Item types whose approval request lacks what a person would want to see, or names no item."""
@@ -72,7 +77,7 @@ class _Printed:
 class Stream:
     """What a thread has told so far, as far as the next line depends on it."""
 
-    __slots__ = ("_said", "failure", "items", "open", "_output", "_total", "earlier", "input_tokens", "output_tokens")
+    __slots__ = ("_said", "failure", "items", "open", "_output", "_total", "earlier", "tokens")
 
     def __init__(self) -> None:
         self._said: dict[str, int] = {}
@@ -86,17 +91,15 @@ class Stream:
         """The open items that an approval request speaks of without repeating them, by id."""
         self.failure: JsonObject = {}
         """The last error that is not retried, as `TurnError`."""
-        self.input_tokens = 0
-        """Tokens the model read in this turn, cached ones included."""
-        self.output_tokens = 0
-        """Tokens the model wrote in this turn."""
+        self.tokens: list[int] = [0] * len(_TOKENS)
+        """Tokens of this turn, in the order of `_TOKENS`."""
 
     def turn_begins(self) -> None:
         """Forget what belongs to one turn; open tool calls stay, since commands outlive turns."""
         self._said.clear()
         self.earlier = set(self.open)
         self.failure = {}
-        self.input_tokens = self.output_tokens = 0
+        self.tokens = [0] * len(_TOKENS)
 
     def translate(self, method: str, params: JsonObject) -> Updates:
         """The updates of one notification, often none; `Unknown` for a method nobody here knows."""
@@ -169,8 +172,12 @@ class Stream:
             return
         self._total = total
         last = obj(usage, "last")
-        self.input_tokens += as_int(last.get("inputTokens")) or 0
-        self.output_tokens += as_int(last.get("outputTokens")) or 0
+        self.tokens = [sum + (as_int(last.get(key)) or 0) for sum, key in zip(self.tokens, _TOKENS, strict=True)]
+
+    def end(self, reason: StopReason) -> TurnEnd:
+        """The end of the turn, with what it cost."""
+        read, wrote, *details = self.tokens
+        return TurnEnd(reason, read, wrote, *details) if read or wrote else TurnEnd(reason)
 
 
 def _agent_delta(stream: Stream, params: JsonObject) -> Updates:
