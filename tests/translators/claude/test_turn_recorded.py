@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acp_manifold.translators.claude.endings import Failure
-from acp_manifold.translators.updates import ToolCallUpdate, TurnEnd, Usage
+from acp_manifold.translators.updates import Subagent, ToolCall, ToolCallUpdate, TurnEnd, Usage
 from tests.translators.claude.recorded import RECORDINGS, play, tell
 
 SCENARIOS = sorted(path.stem for path in RECORDINGS.glob("*.jsonl") if not path.stem.startswith("transcript-"))
@@ -129,7 +129,10 @@ def test_what_a_local_command_prints_is_said_once() -> None:
 
 def test_a_sub_agent_is_one_call_and_none_of_its_words_are_the_agents() -> None:
     updates = play("subagent").updates
-    told = [tell(update) for update in updates if not isinstance(update, Usage)]
+    call = next(update for update in updates if isinstance(update, ToolCall))
+    agents = [update for update in updates if isinstance(update, Subagent)]
+    assert [(agent.id, agent.state) for agent in agents] == [(call.id, "running"), (call.id, "idle")]
+    told = [tell(update) for update in updates if not isinstance(update, Usage | Subagent)]
     assert told[:5] == [
         "agent: word0 ",
         "agent: word1 ",

@@ -206,7 +206,6 @@ def test_a_tool_call_that_was_never_begun_is_begun_by_its_end() -> None:
         {"type": "imageGeneration", "id": "i", "status": "completed", "result": "aGk="},
         {"type": "collabAgentToolCall", "id": "i", "tool": "spawnAgent", "status": "interrupted", "prompt": "go"},
         {"type": "subAgentActivity", "id": "i", "kind": "started", "agentPath": "a"},
-        {"type": "contextCompaction", "id": "i"},
         {"type": "fileChange", "id": "i", "changes": "not a list", "status": "completed"},
         {"type": "commandExecution", "id": "i", "commandActions": [None, 3]},
     ],

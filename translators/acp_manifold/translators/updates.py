@@ -118,6 +118,8 @@ class ToolCall(NamedTuple):
     raw_input: JsonObject | None = None
     name: str | None = None
     """The tool's name in the CLI, such as `Bash` or `mcp.server.tool`."""
+    parent: str | None = None
+    """The tool call of the sub-agent that made this one, where sub-agents have no conversation of their own."""
     runs_in: str | None = None
     """For a command whose output is told: the directory it runs in, absolute."""
 
@@ -157,6 +159,20 @@ class Plan(NamedTuple):
     """The whole plan; it takes the place of the one before."""
 
     entries: tuple[PlanEntry, ...]
+
+
+class PlanChunk(NamedTuple):
+    """The next piece of a plan that the agent proposes in words."""
+
+    id: str
+    text: str
+
+
+class PlanText(NamedTuple):
+    """A plan that the agent proposes, whole, in Markdown: the pieces before it put together."""
+
+    id: str
+    text: str
 
 
 class Usage(NamedTuple):
@@ -218,6 +234,24 @@ class Compaction(NamedTuple):
     """Why it failed, for people."""
 
 
+class Subagent(NamedTuple):
+    """An agent that this one has set to work, or what has become of it: None leaves a field as it is."""
+
+    id: str
+    """The tool call that began it."""
+    state: Literal["running", "idle"]
+    title: str | None = None
+    description: str | None = None
+
+
+class OfSubagent(NamedTuple):
+    """Something happened in the conversation of a sub-agent, which is not that of the person."""
+
+    id: str
+    """The `Subagent`'s."""
+    update: MessageChunk | ToolCall | ToolCallUpdate | ToolOutput | Subagent
+
+
 class BackgroundTask(NamedTuple):
     """A command, or another piece of work, that goes on while no turn needs it."""
 
@@ -245,7 +279,20 @@ class Unknown(NamedTuple):
 
 
 Update: TypeAlias = (
-    MessageChunk | ToolCall | ToolCallUpdate | ToolOutput | Plan | Usage | Commands | SessionInfo | Notice | Compaction
+    MessageChunk
+    | ToolCall
+    | ToolCallUpdate
+    | ToolOutput
+    | Plan
+    | Usage
+    | Commands
+    | SessionInfo
+    | Notice
+    | Compaction
+    | PlanChunk
+    | PlanText
+    | Subagent
+    | OfSubagent
 )
 """What a session tells its clients."""
 

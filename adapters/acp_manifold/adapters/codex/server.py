@@ -17,8 +17,10 @@ from acp_manifold.bridge.backend import Program
 from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, InvalidRequest, RemoteError
 from acp_manifold.bridge.process import Child, spawn
 from acp_manifold.bridge.starting import Started
+from acp_manifold.translators.codex import notices
 from acp_manifold.translators.codex.failures import without_keys
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
+from acp_manifold.translators.updates import Notice
 
 from .client import Client, RequestId
 from .greeting import GREETING, GREETING_ID
@@ -48,6 +50,10 @@ class Route(Protocol):
 
     async def room(self) -> None:
         """Wait while whoever is told of the thread is too far behind to be told more."""
+        ...
+
+    def noticed(self, notice: Notice) -> None:
+        """The server has something to say that is about no thread."""
         ...
 
     def server_gone(self, reason: BackendGone) -> None:
@@ -82,6 +88,8 @@ class AppServer:
         self._tasks: TaskGroup | None = None
         self._named = named
         self._renames: dict[str, list[_Rename]] = {}
+        self._noted: list[Notice] = []
+        """What the server said about no thread in particular, once each."""
 
     @property
     def alive(self) -> bool:
@@ -286,6 +294,24 @@ class AppServer:
     def warned(self, params: JsonObject) -> None:
         """Codex has something to say about its set-up."""
         logger.info("codex: %s", text(params, "message") or text(params, "summary"))
+        if as_str(params.get("threadId")) is None:
+            self._note("warning" if "message" in params else "configWarning", params)
+
+    def limited(self, params: JsonObject) -> None:
+        """How much of the account's limits is used."""
+        self._note("account/rateLimits/updated", params)
+
+    def _note(self, method: str, params: JsonObject) -> None:
+        notice = notices.of(method, params)
+        if notice is not None and notice not in self._noted:
+            self._noted.append(notice)
+            for route in self.routes.values():
+                route.noticed(notice)
+
+    def welcome(self, route: Route) -> None:
+        """Tell a route what was said before it was there."""
+        for notice in self._noted:
+            route.noticed(notice)
 
 
 class _Rename:
@@ -303,6 +329,7 @@ _ANYWHERE: dict[str, Callable[[AppServer, JsonObject], None]] = {
     "configWarning": AppServer.warned,
     "deprecationNotice": AppServer.warned,
     "warning": AppServer.warned,
+    "account/rateLimits/updated": AppServer.limited,
 }
 """Notifications that count whether or not their thread is open here."""
 

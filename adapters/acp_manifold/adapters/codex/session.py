@@ -23,11 +23,21 @@ from acp_manifold.bridge.errors import (
     RemoteError,
     TaskNotFound,
 )
+from acp_manifold.translators.codex.failures import failure_of, stop_of
 from acp_manifold.translators.codex.items import Updates
 from acp_manifold.translators.codex.prompts import INPUT_LIMIT, refused, text_size, to_input
 from acp_manifold.translators.codex.turn import Stream, item_of
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
-from acp_manifold.translators.updates import BackgroundTask, Prompt, TaskOutput, TurnEnd, Unknown
+from acp_manifold.translators.updates import (
+    BackgroundTask,
+    MessageChunk,
+    Notice,
+    Prompt,
+    TaskOutput,
+    Text,
+    TurnEnd,
+    Unknown,
+)
 
 from .asking import Asking
 from .client import Asked, NoAnswer, RequestId
@@ -174,6 +184,7 @@ class CodexSession:
         if not self._closed:
             self._server.claim(self._id, self)
             self._server.routes[self._id] = self
+            self._server.welcome(self)
         elif not self._server.is_held(self._id):
             self._client.post("thread/unsubscribe" if self._had_turn else "thread/delete", {"threadId": self._id})
 
@@ -382,6 +393,10 @@ class CodexSession:
         else:
             self._asking.ask(request_id, method, params, self._stream.items)
 
+    def noticed(self, notice: Notice) -> None:
+        """The server has something to say that is about no thread."""
+        self._tell(self._stream.once(notice))
+
     def server_gone(self, reason: BackendGone) -> None:
         """The server ended: the turn fails, its tool calls too, and questions are taken back."""
         self._asking.drop()
@@ -416,6 +431,9 @@ class CodexSession:
             if interrupted and run is not None:
                 run.left = commands
         if run is not None and run.id == turn_id:
+            if (error := obj(turn, "error")) and stop_of(error) is not None:
+                # How the turn stopped is no error to a client; why, it reads here.
+                self._tell((MessageChunk("agent", Text(failure_of(error).text), f"{turn_id}-end"),))
             run.end(turn)
 
     def request_resolved(self, params: JsonObject) -> None:
@@ -428,6 +446,11 @@ class CodexSession:
         self._mcp_servers.add(name)
         if text(params, "status") == "failed":
             logger.warning("codex session %s: MCP server %s: %s", self._id, name, text(params, "error"))
+            self._tell(self._stream.translate("mcpServer/startupStatus/updated", params))
+
+    def warned(self, params: JsonObject) -> None:
+        """Codex has something to say about the thread."""
+        self._tell(self._stream.translate("warning", params))
 
     def thread_ended(self, params: JsonObject) -> None:
         """The thread was unloaded, archived or deleted by somebody else."""
@@ -447,7 +470,8 @@ _OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
     "thread/archived": CodexSession.thread_ended,
     "thread/deleted": CodexSession.thread_ended,
     "thread/name/updated": CodexSession.ignore,
-    "warning": CodexSession.ignore,
+    "warning": CodexSession.warned,
+    "guardianWarning": CodexSession.warned,
 }
 """Notifications that name no turn, or name it inside."""
 

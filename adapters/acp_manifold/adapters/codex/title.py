@@ -11,6 +11,7 @@ from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, RemoteErro
 from acp_manifold.translators.codex.naming import SCHEMA, request_text, title_in
 from acp_manifold.translators.codex.threads import TITLE_SOURCE
 from acp_manifold.translators.narrow import JsonObject, obj, text
+from acp_manifold.translators.updates import Notice
 
 from .client import NoAnswer, RequestId
 from .server import AppServer
@@ -48,6 +49,9 @@ class _TitleThread:
 
     async def room(self) -> None:
         """Nobody is told of the thread, so nobody is behind."""
+
+    def noticed(self, notice: Notice) -> None:
+        """Nothing about a title is worth a notice."""
 
     def server_gone(self, reason: BackendGone) -> None:
         """The server ended."""

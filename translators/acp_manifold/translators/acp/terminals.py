@@ -8,7 +8,7 @@ at the end. The terminal is ours, with the id of its tool call; the client is ne
 from __future__ import annotations
 
 from acp_manifold.translators.narrow import JsonObject, as_list, obj
-from acp_manifold.translators.updates import ToolCall, ToolCallUpdate, ToolOutput, Update
+from acp_manifold.translators.updates import OfSubagent, Subagent, ToolCall, ToolCallUpdate, ToolOutput, Update
 
 from . import v1
 from .output import ToolOutputs
@@ -23,9 +23,11 @@ class Terminals:
 
     def render(self, session_id: str, update: Update) -> JsonObject | None:
         """Params of the `session/update` for `update`; None when there is nothing to tell yet."""
+        if isinstance(update, OfSubagent) and not isinstance(update.update, Subagent):
+            return self.render(v1.subagent_id(session_id, update.id), update.update)
         if isinstance(update, ToolCall) and update.runs_in is not None:
             self._open.add(update.id)
-            info = {"terminal_info": {"terminal_id": update.id, "cwd": update.runs_in}}
+            info: JsonObject = {"terminal_info": {"terminal_id": update.id, "cwd": update.runs_in}}
             return _with(session_id, update, info, shown=True)
         if isinstance(update, ToolOutput) and update.id in self._open:
             if not update.data:
@@ -58,5 +60,5 @@ def _with(session_id: str, update: Update, meta: JsonObject, *, shown: bool) -> 
         content = {"type": "terminal", "terminalId": body["toolCallId"]}
         body["content"] = [*as_list(body.get("content")), content]
     if meta:
-        body["_meta"] = meta
+        body["_meta"] = {**obj(body, "_meta"), **meta}
     return params

@@ -12,14 +12,12 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from acp_manifold.translators.narrow import JsonObject, as_int, as_object, as_objects, as_str, flag, obj, text
+from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_object, as_objects, as_str, flag, obj, text
 from acp_manifold.translators.updates import (
     Diff,
     Image,
     Location,
-    Plan,
-    PlanEntry,
-    PlanStatus,
+    ResourceLink,
     Text,
     ToolCall,
     ToolCallUpdate,
@@ -29,9 +27,6 @@ from acp_manifold.translators.updates import (
     ToolStatus,
     Update,
 )
-
-PLAN_TOOL = "TodoWrite"
-"""The tool whose input is shown as a plan and not as a tool call."""
 
 CALL_BLOCKS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 """Types of content blocks that call a tool."""
@@ -90,15 +85,6 @@ def describe(name: str, tool_input: JsonObject, cwd: str) -> View:
     return viewer(tool_input, cwd) if viewer is not None else View(_plain_name(name), _KINDS.get(name, "other"))
 
 
-def plan(tool_input: JsonObject) -> Plan:
-    """The plan in the input of `PLAN_TOOL`."""
-    entries: list[PlanEntry] = []
-    for todo in as_objects(tool_input.get("todos")):
-        status = _PLAN_STATUS.get(text(todo, "status"), "pending")
-        entries.append(PlanEntry(text(todo, "content"), status, "medium"))
-    return Plan(tuple(entries))
-
-
 def outcome(call_id: str, name: str, block: JsonObject, structured: object, cwd: str) -> list[Update]:
     """The updates that end a call.
 
@@ -123,9 +109,37 @@ def outcome(call_id: str, name: str, block: JsonObject, structured: object, cwd:
     if name in _EDITORS:
         changed = _changed_file(structured, cwd)
         return [ToolCallUpdate(call_id, status="completed", content=(changed,) if changed is not None else None)]
+    if name == "WebSearch":
+        content = _searched(structured) or content
     if name in _VERBATIM:
         content = tuple(Text(fenced(item.text)) if isinstance(item, Text) else item for item in content)
     return [ToolCallUpdate(call_id, status="completed", content=content or None)]
+
+
+def served(call_id: str, block: JsonObject) -> ToolCallUpdate:
+    """The end of a call that ran where the model does: its `..._tool_result` block, of whatever tool."""
+    content = block.get("content")
+    error = text(as_object(content), "error_code")
+    if error or flag(block, "is_error"):
+        return ToolCallUpdate(call_id, status="failed", content=(Text(error),) if error else _result_content(block))
+    found = _pages(as_objects(content)) or _result_content(block)
+    return ToolCallUpdate(call_id, status="completed", content=found or None)
+
+
+def _pages(found: list[JsonObject]) -> tuple[ToolContent, ...]:
+    """What a search on the web has found."""
+    links = ((text(page, "url"), text(page, "title")) for page in found)
+    return tuple(ResourceLink(url, title or url) for url, title in links if url)
+
+
+def _searched(structured: object) -> tuple[ToolContent, ...]:
+    """The findings in the structured result of `WebSearch`: lists of pages, and what the model says of them."""
+    content: list[ToolContent] = []
+    for part in as_list(as_object(structured).get("results")):
+        if isinstance(part, str):
+            content.append(Text(part))
+        content += _pages(as_objects(as_object(part).get("content")))
+    return tuple(content)
 
 
 def _exit_code(printed: str) -> int | None:
@@ -308,6 +322,8 @@ _VIEWERS: dict[str, Callable[[JsonObject, str], View]] = {
     "Task": _task,
     "WebFetch": _fetch,
     "WebSearch": _web_search,
+    "web_fetch": _fetch,
+    "web_search": _web_search,
     "Write": _write,
 }
 
@@ -331,6 +347,10 @@ _KINDS: dict[str, ToolKind] = {
     "WebFetch": "fetch",
     "WebSearch": "fetch",
     "Write": "edit",
+    "bash_code_execution": "execute",
+    "code_execution": "execute",
+    "web_fetch": "fetch",
+    "web_search": "fetch",
 }
 """Kinds by name, for calls whose input is not known yet and tools without a function of their own."""
 
@@ -342,9 +362,3 @@ _EDITORS = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
 
 _VERBATIM = frozenset({"Glob", "Grep", "Read"})
 """Tools whose result is no Markdown."""
-
-_PLAN_STATUS: dict[str, PlanStatus] = {
-    "pending": "pending",
-    "in_progress": "in_progress",
-    "completed": "completed",
-}

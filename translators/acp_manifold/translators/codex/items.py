@@ -11,14 +11,17 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from acp_manifold.translators.attached import restored
-from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_objects, as_str, flag, obj, text
+from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_object, as_objects, as_str, flag, obj, text
 from acp_manifold.translators.updates import (
     Audio,
     BlobResource,
+    Compaction,
     Content,
     Image,
     Location,
     MessageChunk,
+    PlanChunk,
+    PlanText,
     ResourceLink,
     Role,
     Text,
@@ -103,6 +106,11 @@ def _file_change_completed(item: JsonObject) -> ToolCallUpdate:
     )
 
 
+def changed(item: JsonObject) -> ToolCallUpdate:
+    """What a `fileChange` changes, as far as it is known."""
+    return _file_change_completed(item)._replace(status=None)
+
+
 def _mcp_started(item: JsonObject) -> ToolCall:
     server, tool = text(item, "server"), text(item, "tool")
     return ToolCall(
@@ -176,7 +184,9 @@ def _web_search_started(item: JsonObject) -> ToolCall:
 
 def _web_search_completed(item: JsonObject) -> ToolCallUpdate:
     title, kind = _web_search_title(item)
-    return ToolCallUpdate(text(item, "id"), title=title, kind=kind, status="completed")
+    found = ((text(page, "url"), text(page, "title")) for page in as_objects(item.get("results")))
+    pages = tuple(ResourceLink(url, name or url) for url, name in found if url)
+    return ToolCallUpdate(text(item, "id"), title=title, kind=kind, status="completed", content=pages or None)
 
 
 def _image_view_started(item: JsonObject) -> ToolCall:
@@ -200,7 +210,9 @@ def _image_made_started(item: JsonObject) -> ToolCall:
 def _image_made_completed(item: JsonObject) -> ToolCallUpdate:
     data, path = text(item, "result"), as_str(item.get("savedPath"))
     picture = (Image(data, "image/png", f"file://{path}" if path else None),) if data else ()
-    return ToolCallUpdate(text(item, "id"), status=status_of(item), content=picture)
+    failure, drawn = text(obj(item, "failure"), "message"), text(item, "revisedPrompt")
+    words = tuple(Text(said) for said in (drawn, failure) if said)
+    return ToolCallUpdate(text(item, "id"), status=status_of(item), content=(*words, *picture))
 
 
 _COLLABORATION: dict[str, str] = {
@@ -228,13 +240,18 @@ def _collaboration_started(item: JsonObject) -> ToolCall:
     )
 
 
+def _collaboration_completed(item: JsonObject) -> ToolCallUpdate:
+    """The end of a call to sub-agents, with the last words of each."""
+    states = obj(item, "agentsStates")
+    words = (text(as_object(state), "message") for state in states.values())
+    return ToolCallUpdate(
+        text(item, "id"), status=status_of(item), content=tuple(map(Text, filter(None, words))) or None
+    )
+
+
 def _sub_agent_started(item: JsonObject) -> ToolCall:
     title = f"Sub-agent {text(item, 'kind')}: {text(item, 'agentPath')}"
     return ToolCall(text(item, "id"), title, "other", "in_progress", name="sub_agent")
-
-
-def _compaction_started(item: JsonObject) -> ToolCall:
-    return ToolCall(text(item, "id"), "Compact the conversation", "think", "in_progress", name="compact")
 
 
 def _completed(item: JsonObject) -> ToolCallUpdate:
@@ -249,14 +266,24 @@ TOOLS: dict[str, tuple[Opener, Closer]] = {
     "webSearch": (_web_search_started, _web_search_completed),
     "imageView": (_image_view_started, _completed),
     "imageGeneration": (_image_made_started, _image_made_completed),
-    "collabAgentToolCall": (_collaboration_started, _completed),
+    "collabAgentToolCall": (_collaboration_started, _collaboration_completed),
     "subAgentActivity": (_sub_agent_started, _completed),
-    "contextCompaction": (_compaction_started, _completed),
 }
 """Item type -> what tells its start and its end; these items are tool calls to a client."""
 
-SILENT = frozenset({"hookPrompt", "functionCallOutput", "sleep", "enteredReviewMode"})
-"""Item types that tell a person nothing."""
+SILENT = {
+    "hookPrompt": "what a hook adds for the model",
+    "functionCallOutput": "what a tool without an item of its own gave the model",
+    "sleep": "the model waits",
+    "enteredReviewMode": "the review's text comes when it ends",
+}
+"""Item types that tell a person nothing, and why."""
+
+COMPACTION = "contextCompaction"
+"""The item type of a compaction, which is an update of its own."""
+
+PLAN = "plan"
+"""The item type of a plan that is proposed in words."""
 
 
 def started(item: JsonObject) -> ToolCall | None:
@@ -301,7 +328,7 @@ def lost_beginning(item: JsonObject, streamed: int, last: str) -> Text | None:
 def said_by(item: JsonObject) -> tuple[Role, str] | None:
     """Role and whole text of an item that is something said; None for the others."""
     kind = text(item, "type")
-    if kind in ("agentMessage", "plan"):
+    if kind == "agentMessage":
         return "agent", text(item, "text")
     if kind == "reasoning":
         parts = as_list(item.get("summary")) or as_list(item.get("content"))
@@ -346,6 +373,10 @@ def replayed(item: JsonObject) -> Updates:
     if tool is not None:
         output = whole_output(item) if kind == "commandExecution" else None
         return (tool[0](item), *((output,) if output else ()), tool[1](item))
+    if kind == COMPACTION:
+        return Compaction(text(item, "id"), "in_progress"), Compaction(text(item, "id"), "completed")
+    if kind == PLAN:
+        return (PlanChunk(text(item, "id"), text(item, "text")), PlanText(text(item, "id"), text(item, "text")))
     said = said_by(item)
     if said is not None:
         return (MessageChunk(said[0], Text(said[1]), text(item, "id")),) if said[1] else ()
