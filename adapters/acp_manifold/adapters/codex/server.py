@@ -241,7 +241,7 @@ class AppServer:
         if route is not None:
             self._fed.add(route)
             route.notified(method, params)
-        handler = _ANYWHERE.get(method)
+        handler = ANYWHERE.get(method)
         if handler is not None:
             handler(self, params)
         elif route is None:
@@ -324,7 +324,7 @@ class _Rename:
         self.name: str | None = None
 
 
-_ANYWHERE: dict[str, Callable[[AppServer, JsonObject], None]] = {
+ANYWHERE: dict[str, Callable[[AppServer, JsonObject], None]] = {
     "thread/name/updated": AppServer.name_updated,
     "configWarning": AppServer.warned,
     "deprecationNotice": AppServer.warned,

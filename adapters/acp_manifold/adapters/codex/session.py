@@ -369,7 +369,7 @@ class CodexSession:
         if turn_id is not None and turn_id == self._active:
             self._tell(self._stream.translate(method, params))
             return
-        handler = _OF_THREAD.get(method)
+        handler = OF_THREAD.get(method)
         if handler is not None:
             handler(self, params)
         elif turn_id is not None and item_of(params) in self._stream.open:
@@ -461,7 +461,7 @@ class CodexSession:
         """Nothing of the session changes."""
 
 
-_OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
+OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
     "turn/started": CodexSession.turn_started,
     "turn/completed": CodexSession.turn_completed,
     "serverRequest/resolved": CodexSession.request_resolved,

@@ -111,7 +111,7 @@ class Stream:
 
     def translate(self, method: str, params: JsonObject) -> Updates:
         """The updates of one notification, often none; `Unknown` for a method nobody here knows."""
-        handler = _HANDLERS.get(method)
+        handler = HANDLERS.get(method)
         if handler is None and method in DROPPED:
             return ()
         if handler is None:
@@ -364,7 +364,7 @@ def _notice(method: str) -> _Handler:
 
 _Handler: TypeAlias = Callable[[Stream, JsonObject], Updates]
 
-_HANDLERS: dict[str, _Handler] = {
+HANDLERS: dict[str, _Handler] = {
     "item/agentMessage/delta": _agent_delta,
     "item/plan/delta": _plan_delta,
     "item/reasoning/summaryTextDelta": _thought_delta,
