@@ -134,8 +134,8 @@ async def test_codex_tells_what_a_turn_holds(lab: MakeLab) -> None:
     both = lab("codex")
     config = Path(both.env["CODEX_HOME"]) / "config.toml"
     config.write_text(config.read_text() + "\n[tools.update_plan]\nenabled = true\n")
-    search = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
-    search = {**search, "action": {"type": "search", "query": "acp", "queries": ["acp"]}}
+    action = {"type": "search", "query": "acp", "queries": ["acp"]}
+    search: JsonObject = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": action}
     async with started(both, "--backend", "codex", "--titles", "off") as agent:
         await agent.initialize(**EVERYTHING)
         session = await opened(agent, both)
