@@ -163,6 +163,7 @@ class ClaudeBackend:
         from acp_manifold.adapters.claude.tail import TitleTail
 
         life = self._running_life
+        life.guards.attend()
         host = life.host
 
         def heard(title: Title) -> None:
