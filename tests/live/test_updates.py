@@ -104,7 +104,7 @@ async def look_at_a_replay(lab: Lab, backend: str, session: str) -> None:
 
 async def test_claude_code_tells_what_a_turn_holds(lab: MakeLab) -> None:
     both = lab("claude")
-    search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+    search: JsonObject = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
     page = {"type": "web_search_result", "title": "ACP", "url": "https://acp.test", "encrypted_content": "x"}
     found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [page]}
     async with started(both, "--backend", "claude", "--titles", "off") as agent:
@@ -122,6 +122,12 @@ async def test_claude_code_tells_what_a_turn_holds(lab: MakeLab) -> None:
         child = text(agent.heard(session, "subagent_update")[0], "sessionId")
         await agent.hears(child, "inner")
         assert "inner" not in agent.said(session)
+
+        def over() -> bool:
+            bodies = agent.heard(session, "tool_call_update")
+            return any(body.get("status") == "completed" and "Done." in json.dumps(body) for body in bodies)
+
+        await agent.wait_for(over, "the end of the sub-agent's call")
 
         assert await agent.ask(session, "SAY[1] STOP[refusal]") == "refusal"
         assert "safeguards" in agent.said(session)

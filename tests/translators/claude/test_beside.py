@@ -157,6 +157,23 @@ def test_a_sub_agent_has_a_conversation_of_its_own() -> None:
     assert over == Subagent("t", "idle")
 
 
+def test_an_agent_in_the_background_ends_its_call_with_its_last_words() -> None:
+    inner: JsonObject = {"parent_tool_use_id": "t"}
+    running = {"tasks": [{"task_id": "a", "description": "Look"}]}
+    _, told = feed(
+        agent(calls("t", "Task", description="Look", prompt="p")),
+        system("background_tasks_changed", **running),
+        system("task_started", task_id="a", tool_use_id="t"),
+        returns("t", words="Launched"),
+        result(),
+        agent({"type": "text", "text": "I look"}, **inner),
+        agent({"type": "text", "text": "Two bugs"}, **inner),
+        system("task_updated", task_id="a", patch={"status": "completed"}),
+    )
+    assert [update.status for update in told if isinstance(update, ToolCallUpdate)] == ["in_progress", "completed"]
+    assert told[-2:] == [Subagent("t", "idle"), ToolCallUpdate("t", status="completed", content=(Text("Two bugs"),))]
+
+
 def test_a_search_that_runs_with_the_model_ends_with_what_it_found() -> None:
     page = {"type": "web_search_result", "url": "https://a.test", "title": "A"}
     asks: JsonObject = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "acp"}}

@@ -13,6 +13,7 @@ from .updates import (
     Content,
     Image,
     MessageChunk,
+    PlanText,
     ResourceLink,
     Text,
     TextResource,
@@ -68,6 +69,8 @@ class Conversation:
                 pass
             case MessageChunk():
                 self._say(update)
+            case PlanText():
+                self._say(MessageChunk("agent", Text(update.text), update.id))
             case ToolCall():
                 self._end_message()
                 self._calls[update.id] = len(self._entries)

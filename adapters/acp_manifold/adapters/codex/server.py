@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -17,16 +17,17 @@ from acp_manifold.bridge.backend import Program
 from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, InvalidRequest, RemoteError
 from acp_manifold.bridge.process import Child, spawn
 from acp_manifold.bridge.starting import Started
-from acp_manifold.translators.codex import notices
 from acp_manifold.translators.codex.failures import without_keys
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
-from acp_manifold.translators.updates import Notice
 
 from .client import Client, RequestId
 from .greeting import GREETING, GREETING_ID
 from .limits import Limits
 from .program import environment, neutral_directory, server_command
 from .stubborn import unload
+
+if TYPE_CHECKING:
+    from acp_manifold.translators.updates import Notice
 
 logger = logging.getLogger(__name__)
 
@@ -302,6 +303,9 @@ class AppServer:
         self._note("account/rateLimits/updated", params)
 
     def _note(self, method: str, params: JsonObject) -> None:
+        # Seldom needed, and not before there is a session.
+        from acp_manifold.translators.codex import notices
+
         notice = notices.of(method, params)
         if notice is not None and notice not in self._noted:
             self._noted.append(notice)

@@ -33,6 +33,8 @@ class Subagents:
         self._cwd = cwd
         self._running: dict[str, str] = {}
         """Call that began the agent -> the sub-agent that made that call, empty for the main one."""
+        self._words: dict[str, str] = {}
+        """What each of them said last."""
         self._calls: dict[str, tuple[str, str]] = {}
         """Open calls of sub-agents: whose, and of what tool."""
 
@@ -48,12 +50,17 @@ class Subagents:
         parent = self._running.pop(call_id, None)
         if parent is None:
             return []
+        self._words.pop(call_id, None)
         left = [inner for inner, (owner, _) in self._calls.items() if owner == call_id]
         told: list[Update] = []
         for inner in left:
             del self._calls[inner]
             told += [*self.ended(inner), OfSubagent(call_id, ToolCallUpdate(inner, status="failed"))]
         return [*told, _within(parent, Subagent(call_id, "idle"))]
+
+    def last_words(self, call_id: str) -> str | None:
+        """What the agent of this call said last, if it still runs: the result of one that runs in the background."""
+        return self._words.get(call_id)
 
     def all_ended(self) -> list[Update]:
         """Nothing more will come of any of them."""
@@ -66,6 +73,7 @@ class Subagents:
         for block in frame.blocks:
             kind = block.get("type")
             if kind == "text" and (words := text(block, "text")):
+                self._words[agent] = words
                 told.append(OfSubagent(agent, MessageChunk("agent", Text(words), frame.message_id)))
             elif kind == "thinking" and (words := text(block, "thinking")):
                 told.append(OfSubagent(agent, MessageChunk("thought", Text(words), frame.message_id)))

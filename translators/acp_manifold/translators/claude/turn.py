@@ -261,7 +261,10 @@ class Conversation:
         """The ends of background tasks, those of sub-agents with the ends of their conversations."""
         told: list[Update] = []
         for update in ended:
-            told += self._agents.ended(update.id) if isinstance(update, ToolCallUpdate) else []
+            if isinstance(update, ToolCallUpdate):
+                if words := self._agents.last_words(update.id):
+                    update = update._replace(content=(Text(words),))
+                told += self._agents.ended(update.id)
             told.append(update)
         return told
 

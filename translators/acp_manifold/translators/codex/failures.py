@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_object, as_str, obj, text
-from acp_manifold.translators.updates import StopReason
+
+if TYPE_CHECKING:
+    from acp_manifold.translators.updates import StopReason
 
 FailureKind: TypeAlias = Literal["login", "too_long", "other"]
 
