@@ -11,7 +11,6 @@ from acp_manifold.translators.codex.turn import Stream
 from acp_manifold.translators.narrow import JsonObject
 from acp_manifold.translators.updates import (
     Compaction,
-    Diff,
     Notice,
     PlanChunk,
     PlanText,
@@ -83,19 +82,6 @@ def test_a_compaction_begins_and_ends_whatever_is_missing() -> None:
     stream.translate("item/started", item)
     assert stream.fail_turn() == (Compaction("c", "cancelled"),)
     assert stream.fail_open() == ()
-
-
-def test_changes_of_a_patch_are_told_as_they_are_written() -> None:
-    stream = Stream()
-    item: JsonObject = {"type": "fileChange", "id": "f", "changes": []}
-    stream.translate("item/started", {"item": item})
-    changes = [{"path": "/w/a", "kind": {"type": "add"}, "diff": "hi\n"}]
-    (told,) = stream.translate("item/fileChange/patchUpdated", {"itemId": "f", "changes": changes})
-    assert isinstance(told, ToolCallUpdate) and told.status is None
-    assert told.content == (Diff("/w/a", None, "hi\n"),)
-    ended = stream.translate("item/completed", {"item": {**item, "changes": changes, "status": "completed"}})
-    assert ended == (ToolCallUpdate("f", status="completed"),)
-    assert stream.translate("item/fileChange/patchUpdated", {"itemId": "f", "changes": changes}) == ()
 
 
 def test_a_review_is_a_call_with_its_reasons() -> None:

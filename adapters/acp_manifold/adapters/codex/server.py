@@ -90,7 +90,9 @@ class AppServer:
         self._named = named
         self._renames: dict[str, list[_Rename]] = {}
         self._noted: list[Notice] = []
-        """What the server said about no thread in particular, once each."""
+        """What the server said about no thread in particular, each once."""
+        self._untold: list[Notice] = []
+        """What of it nobody was there to hear."""
 
     @property
     def alive(self) -> bool:
@@ -307,14 +309,18 @@ class AppServer:
         from acp_manifold.translators.codex import notices
 
         notice = notices.of(method, params)
-        if notice is not None and notice not in self._noted:
-            self._noted.append(notice)
-            for route in self.routes.values():
-                route.noticed(notice)
+        if notice is None or notice in self._noted:
+            return
+        self._noted.append(notice)
+        for route in self.routes.values():
+            route.noticed(notice)
+        if not self.routes:
+            self._untold.append(notice)
 
     def welcome(self, route: Route) -> None:
-        """Tell a route what was said before it was there."""
-        for notice in self._noted:
+        """Tell a route what was said while there was none."""
+        untold, self._untold = self._untold, []
+        for notice in untold:
             route.noticed(notice)
 
 

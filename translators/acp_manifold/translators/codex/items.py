@@ -106,11 +106,6 @@ def _file_change_completed(item: JsonObject) -> ToolCallUpdate:
     )
 
 
-def changed(item: JsonObject) -> ToolCallUpdate:
-    """What a `fileChange` changes, as far as it is known."""
-    return _file_change_completed(item)._replace(status=None)
-
-
 def _mcp_started(item: JsonObject) -> ToolCall:
     server, tool = text(item, "server"), text(item, "tool")
     return ToolCall(

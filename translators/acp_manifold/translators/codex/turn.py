@@ -327,17 +327,6 @@ def _plan_delta(stream: Stream, params: JsonObject) -> Updates:
     return (PlanChunk(item_id, delta),)
 
 
-def _patched(stream: Stream, params: JsonObject) -> Updates:
-    """The changes of a patch, as far as the model has written them."""
-    item_id = text(params, "itemId")
-    item = {**stream.items.get(item_id, {}), "id": item_id, "changes": params.get("changes")}
-    if item_id not in stream.open:
-        return ()
-    if item_id in stream.items:
-        stream.items[item_id] = item
-    return (items.changed(item),)
-
-
 def _progress(stream: Stream, params: JsonObject) -> Updates:
     item_id, message = text(params, "itemId"), text(params, "message")
     return (ToolCallUpdate(item_id, content=(Text(message),)),) if message and item_id in stream.open else ()
@@ -371,7 +360,6 @@ HANDLERS: dict[str, _Handler] = {
     "item/reasoning/textDelta": _thought_delta,
     "item/reasoning/summaryPartAdded": _thought_part,
     "item/commandExecution/outputDelta": _output_delta,
-    "item/fileChange/patchUpdated": _patched,
     "item/mcpToolCall/progress": _progress,
     "item/autoApprovalReview/started": _review,
     "item/autoApprovalReview/completed": _review,
@@ -390,10 +378,8 @@ HANDLERS: dict[str, _Handler] = {
 
 DROPPED = {
     "item/commandExecution/terminalInteraction": "what the model types is in no client's view of a command",
-    "item/fileChange/outputDelta": "no longer sent; the changes themselves are told",
     "thread/compacted": "the item contextCompaction tells it",
     "hook/started": "its end tells",
-    "turn/diff/updated": "the items tell each change",
     "turn/moderationMetadata": "for hosts that moderate",
     "model/verification": "for hosts that verify accounts",
     "model/safetyBuffering/updated": "the answer comes later, that is all",
@@ -403,7 +389,7 @@ DROPPED = {
     "thread/environment/connected": "there is one environment: this machine",
     "thread/environment/disconnected": "there is one environment: this machine",
 }
-"""Notifications of a turn that tell a client nothing, and why."""
+"""Notifications of a turn that tell a client nothing, and why; others are not even sent to us (`NEVER_USED`)."""
 
 
 def item_of(params: JsonObject) -> str | None:
