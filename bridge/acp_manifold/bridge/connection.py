@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from acp_manifold.translators.acp import prompts, requests, v1
 from acp_manifold.translators.acp.capabilities import ClientCapabilities, client_capabilities
@@ -23,14 +23,18 @@ from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import MessageChunk, Prompt, Question, Text, Update
 
 from .backend import Backend
-from .errors import InvalidRequest, LoginNeeded, MethodNotFound, PeerGone, RemoteError
+from .errors import InvalidRequest, MethodNotFound, PeerGone, RemoteError
 from .hub import Hub
 from .listing import decode_cursor, encode_cursor
+from .logins import auth_methods
 from .messages import encode
 from .outbound import Outbound
 from .peer import Call, Peer, Receive
 from .session import Session
 from .version import __version__
+
+if TYPE_CHECKING:
+    from .auth_news import AuthNews
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +43,8 @@ Method: TypeAlias = "Callable[[Connection, JsonObject, Call], JsonObject | Await
 """A method that stands in a module of its own; it may raise what `Handler.request` may."""
 
 METHODS: dict[str, str] = {
+    **dict.fromkeys(("authenticate", "logout", "auth/status"), "auth"),
+    **dict.fromkeys(("providers/list", "providers/set", "providers/disable"), "providers"),
     **dict.fromkeys(TITLE_METHODS, "titles"),
     "_acp-manifold/background/list": "background",
     "_acp-manifold/background/output": "background",
@@ -71,6 +77,8 @@ class Connection:
         self.hub = hub
         self.can = ClientCapabilities()
         """What the client has said it takes."""
+        self.auth_news: AuthNews | None = None
+        """For a client that has asked whether there is a login."""
         self._outbound = outbound
         self._peer = Peer(self, outbound)
         self._initialized = False
@@ -78,7 +86,6 @@ class Connection:
         self._opening: dict[str, list[Update]] = {}
         """Updates of sessions whose opening is not answered yet: they come right behind the answer."""
         self._methods: dict[str, Serve] = {
-            "authenticate": self._authenticate,
             "session/new": self._new,
             "session/load": self._load,
             "session/resume": self._resume,
@@ -128,7 +135,13 @@ class Connection:
 
     def closed(self) -> None:
         """The client is gone."""
+        if self.auth_news is not None:
+            self.auth_news.close()
         self.hub.leave(self)
+
+    def notify(self, method: str, params: JsonObject) -> None:
+        """Tell the client of something that belongs to no session."""
+        self._peer.notify(method, params)
 
     # -- Client -----------------------------------------------------------------------------------
 
@@ -190,21 +203,7 @@ class Connection:
         self.can = client_capabilities(params)
         if first:
             self.hub.warm_up()
-        methods: list[JsonObject] = [
-            {"id": b.auth.id, "name": b.auth.name, "description": b.auth.description}
-            for b in self.hub.backends.values()
-        ]
-        return v1.initialize_result(__version__, methods, self.can)
-
-    async def _authenticate(self, params: JsonObject, call: Call) -> JsonObject:
-        wanted = requests.required_text(params, "methodId")
-        for backend in self.hub.backends.values():
-            if backend.auth.id == wanted:
-                if await backend.login() == "out":
-                    raise LoginNeeded(f"{backend.label} has no login yet. {backend.auth.description}")
-                return {}
-        known = ", ".join(b.auth.id for b in self.hub.backends.values())
-        raise BadParams("methodId", f"{wanted[:100]!r} is none of this agent's methods: {known}")
+        return v1.initialize_result(__version__, auth_methods(self.hub.backends.values(), self.can), self.can)
 
     async def _new(self, params: JsonObject, call: Call) -> JsonObject:
         session = await self.hub.new(requests.session_setup(params), self)
@@ -313,7 +312,8 @@ class Connection:
             raise BadParams("configId", f"{option[:100]!r} is no option of this session; there is: backend")
         if not isinstance(value, str):
             raise BadParams("value", "must be a string")
-        switched = session.switch(self.hub.choose(value))
+        backend = self.hub.choose(value)
+        switched = session.switch(backend, self.hub.endpoints.get(backend.name))
 
         async def answer() -> JsonObject:
             await switched
