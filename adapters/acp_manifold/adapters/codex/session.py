@@ -24,11 +24,22 @@ from acp_manifold.bridge.errors import (
     RemoteError,
     TaskNotFound,
 )
+from acp_manifold.translators.codex.failures import failure_of, stop_of
 from acp_manifold.translators.codex.items import Updates
-from acp_manifold.translators.codex.prompts import INPUT_LIMIT, text_size, to_input
+from acp_manifold.translators.codex.prompts import INPUT_LIMIT, refused, text_size, to_input
 from acp_manifold.translators.codex.turn import Stream, item_of
 from acp_manifold.translators.narrow import JsonObject, obj, text
-from acp_manifold.translators.updates import BackgroundTask, ConfigOption, Prompt, TaskOutput, TurnEnd, Unknown
+from acp_manifold.translators.updates import (
+    BackgroundTask,
+    ConfigOption,
+    MessageChunk,
+    Notice,
+    Prompt,
+    TaskOutput,
+    Text,
+    TurnEnd,
+    Unknown,
+)
 
 from .asking import Asking
 from .client import Asked, NoAnswer, RequestId
@@ -217,6 +228,7 @@ class CodexSession:
             self._options.opened(self._id, result)
             self._server.claim(self._id, self)
             self._server.routes[self._id] = self
+            self._server.welcome(self)
         elif not self._server.is_held(self._id):
             self._client.post("thread/unsubscribe" if self._had_turn else "thread/delete", {"threadId": self._id})
 
@@ -289,6 +301,8 @@ class CodexSession:
                 f"The prompt has {size:,} characters; Codex takes {INPUT_LIMIT:,} at most",
                 {"reason": "input_too_large"},
             )
+        if (wrong := refused(prompt)) is not None:
+            raise InvalidParams(f"prompt[{wrong[0]}]: {wrong[1]}")
         run = self._running = Running()
         self._had_turn = True
         try:
@@ -401,7 +415,7 @@ class CodexSession:
         if turn_id is not None and turn_id == self._active:
             self._tell(self._stream.translate(method, params))
             return
-        handler = _OF_THREAD.get(method)
+        handler = OF_THREAD.get(method)
         if handler is not None:
             handler(self, params)
         elif turn_id is not None and item_of(params) in self._stream.open:
@@ -424,6 +438,10 @@ class CodexSession:
             self._asking.refuse(request_id, method, params, self._stream.items)
         else:
             self._asking.ask(request_id, method, params, self._stream.items)
+
+    def noticed(self, notice: Notice) -> None:
+        """The server has something to say that is about no thread."""
+        self._tell(self._stream.once(notice))
 
     def server_gone(self, reason: BackendGone) -> None:
         """The server ended: the turn fails, its tool calls too, and questions are taken back."""
@@ -460,6 +478,9 @@ class CodexSession:
             if interrupted and run is not None:
                 run.left = commands
         if run is not None and run.id == turn_id:
+            if (error := obj(turn, "error")) and stop_of(error) is not None:
+                # How the turn stopped is no error to a client; why, it reads here.
+                self._tell((MessageChunk("agent", Text(failure_of(error).text), f"{turn_id}-end"),))
             run.end(turn)
 
     def request_resolved(self, params: JsonObject) -> None:
@@ -472,6 +493,11 @@ class CodexSession:
         self._mcp_servers.add(name)
         if text(params, "status") == "failed":
             logger.warning("codex session %s: MCP server %s: %s", self._id, name, text(params, "error"))
+            self._tell(self._stream.translate("mcpServer/startupStatus/updated", params))
+
+    def warned(self, params: JsonObject) -> None:
+        """Codex has something to say about the thread."""
+        self._tell(self._stream.translate("warning", params))
 
     def thread_ended(self, params: JsonObject) -> None:
         """The thread was unloaded, archived or deleted by somebody else."""
@@ -486,7 +512,7 @@ class CodexSession:
         """Nothing of the session changes."""
 
 
-_OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
+OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
     "turn/started": CodexSession.turn_started,
     "turn/completed": CodexSession.turn_completed,
     "serverRequest/resolved": CodexSession.request_resolved,
@@ -496,7 +522,8 @@ _OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
     "thread/deleted": CodexSession.thread_ended,
     "thread/settings/updated": CodexSession.settings_updated,
     "thread/name/updated": CodexSession.ignore,
-    "warning": CodexSession.ignore,
+    "warning": CodexSession.warned,
+    "guardianWarning": CodexSession.warned,
 }
 """Notifications that name no turn, or name it inside."""
 
