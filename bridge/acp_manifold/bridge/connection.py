@@ -13,16 +13,15 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from acp_manifold.translators.acp import prompts, requests, v1
+from acp_manifold.translators.acp import options, prompts, requests, v1
 from acp_manifold.translators.acp.capabilities import ClientCapabilities, client_capabilities
 from acp_manifold.translators.acp.output import ToolOutputs
 from acp_manifold.translators.acp.plainer import plainer
 from acp_manifold.translators.acp.requests import TITLE_METHODS, BadParams
 from acp_manifold.translators.narrow import JsonObject, as_int
 from acp_manifold.translators.titles import normalise
-from acp_manifold.translators.updates import MessageChunk, Prompt, Question, Text, Update
+from acp_manifold.translators.updates import MessageChunk, Options, Prompt, Question, Text, Update
 
-from .backend import Backend
 from .errors import InvalidRequest, MethodNotFound, PeerGone, RemoteError
 from .hub import Hub
 from .listing import decode_cursor, encode_cursor
@@ -34,6 +33,8 @@ from .session import Session
 from .version import __version__
 
 if TYPE_CHECKING:
+    from acp_manifold.translators.forms import Form, FormAnswer
+
     from .auth_news import AuthNews
 
 logger = logging.getLogger(__name__)
@@ -50,6 +51,9 @@ METHODS: dict[str, str] = {
     "_acp-manifold/background/output": "background",
     "_acp-manifold/background/stop": "background",
     "_session/async_task/stop": "background",
+    "session/set_config_option": "config",
+    "session/set_mode": "config",
+    "session/set_model": "config",
 }
 """In which module of `methods` a method stands, in its table `TABLE`: nobody pays for one that is not used."""
 
@@ -62,6 +66,8 @@ class _Attached:
     chunk_key: tuple[str, str, str | None] | None = None
     """Of the last text chunk, so that `chunk_render` can be used again."""
     chunk_render: Callable[[str], bytes] | None = None
+    mode: str | None = None
+    """The mode that the client knows of."""
 
 
 class _Outputs(Protocol):
@@ -93,7 +99,6 @@ class Connection:
             "session/prompt": self._prompt,
             "session/close": self._close,
             "session/delete": self._delete,
-            "session/set_config_option": self._set_config_option,
         }
 
     async def run(self, receive: Receive) -> None:
@@ -159,22 +164,45 @@ class Connection:
 
     async def ask(self, session_id: str, question: Question) -> str | None:
         """Put a question to the client; see `Client.ask`."""
+        params = v1.permission_params(session_id, question)
+        return v1.chosen_option(await self.put(session_id, "session/request_permission", params))
+
+    async def ask_form(self, session_id: str, form: Form) -> FormAnswer:
+        """Put a form to the client; see `Client.ask_form`."""
+        from .forms import put_form
+
+        return await put_form(self, session_id, form)
+
+    def form_done(self, session_id: str, form_id: str) -> None:
+        """Tell that a page has done its work; see `Client.form_done`."""
+        if self.can.elicitation_url:
+            from acp_manifold.translators.acp.forms import elicitation_id
+
+            self._peer.notify("elicitation/complete", {"elicitationId": elicitation_id(session_id, form_id)})
+
+    async def put(self, session_id: str, method: str, params: JsonObject) -> object:
+        """The client's answer to a question about a session; None if it is an error, or the client is gone."""
         try:
-            result = await self._peer.request("session/request_permission", v1.permission_params(session_id, question))
+            return await self._peer.request(method, params)
         except RemoteError as exc:
             logger.warning("session %s: the client answered a question with an error: %s", session_id, exc.message)
-            return None
         except PeerGone:
-            return None
-        return v1.chosen_option(result)
+            logger.debug("session %s: the client went with a question open", session_id)
+        return None
 
-    def _listener(self) -> _Attached:
+    def tell(self, session_id: str, update: Update) -> None:
+        """Tell this client alone, if it still hears of the session."""
+        attached = self._attached.get(session_id)
+        if attached is not None:
+            self._send(session_id, attached, update)
+
+    def _listener(self, mode: str | None = None) -> _Attached:
         if not self.can.terminal_output:
-            return _Attached(ToolOutputs())
+            return _Attached(ToolOutputs(), mode=mode)
         # Few clients take terminals.
         from acp_manifold.translators.acp.terminals import Terminals
 
-        return _Attached(Terminals())
+        return _Attached(Terminals(), mode=mode)
 
     def _send(self, session_id: str, attached: _Attached, update: Update) -> None:
         if isinstance(update, MessageChunk) and isinstance(update.content, Text):
@@ -185,6 +213,11 @@ class Connection:
                 attached.chunk_key = key
             self._outbound.send_text(session_id, key, update.content.text, render)
             return
+        if isinstance(update, Options):
+            for body in options.updates(update.options, self.can, attached.mode):
+                self._notify(session_id, body)
+            attached.mode = options.current_mode(update.options)
+            return
         taken = plainer(update, self.can)
         if isinstance(taken, MessageChunk) and taken is not update:
             self._send(session_id, attached, taken)
@@ -192,6 +225,10 @@ class Connection:
         params = attached.outputs.render(session_id, taken) if taken is not None else None
         if params is not None:
             self._outbound.send({"jsonrpc": "2.0", "method": "session/update", "params": params}, session_id)
+
+    def _notify(self, session_id: str, body: JsonObject) -> None:
+        params: JsonObject = {"sessionId": session_id, "update": body}
+        self._outbound.send({"jsonrpc": "2.0", "method": "session/update", "params": params}, session_id)
 
     # -- requests ---------------------------------------------------------------------------------
 
@@ -207,8 +244,7 @@ class Connection:
 
     async def _new(self, params: JsonObject, call: Call) -> JsonObject:
         session = await self.hub.new(requests.session_setup(params), self)
-        self._attach(session.id, call)
-        return {"sessionId": session.id, "configOptions": [self._backend_option(session)]}
+        return {"sessionId": session.id, **self.opened(session, call)}
 
     def _load(self, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
         return self._open(params, call, replay=True)
@@ -226,16 +262,23 @@ class Connection:
         except BaseException:
             self._opening.pop(session_id, None)
             raise
-        self._attach(session_id, call)
-        return {"configOptions": [self._backend_option(session)]}
+        return self.opened(session, call)
 
-    def _attach(self, session_id: str, call: Call) -> None:
-        """Let updates of a session through as soon as the request that opened it is answered."""
+    def opened(self, session: Session, call: Call) -> JsonObject:
+        """What is said of a session in the answer to the request that opened it; its updates go out right behind."""
+        held = session.options
+        self._attach(session.id, options.current_mode(held), call)
+        return options.opened(held, self.can)
+
+    def _attach(self, session_id: str, mode: str | None, call: Call) -> None:
         if session_id in self._attached:
+            self._attached[session_id].mode = mode
             return
+        # The answer says it as well, and better.
+        self._opening[session_id] = [u for u in self._opening.get(session_id, []) if not isinstance(u, Options)]
 
         def answered() -> None:
-            attached = self._attached[session_id] = self._listener()
+            attached = self._attached[session_id] = self._listener(mode)
             for update in self._opening.pop(session_id, []):
                 self._send(session_id, attached, update)
 
@@ -263,18 +306,8 @@ class Connection:
         return self._run_prompt(session, prompt, call)
 
     def _run_prompt(self, session: Session, prompt: Prompt, call: Call) -> Awaitable[JsonObject]:
-        first = not session.prompted and session.turns.idle
         turn = session.prompt(prompt, self)
         call.on_cancel = partial(session.cancel_turn, turn)
-        if first and len(self.hub.backends) > 1:
-            option = v1.backend_option(session.backend.name, [(session.backend.name, session.backend.label)])
-            self._peer.notify(
-                "session/update",
-                {
-                    "sessionId": session.id,
-                    "update": {"sessionUpdate": "config_option_update", "configOptions": [option]},
-                },
-            )
 
         async def outcome() -> JsonObject:
             return v1.prompt_result(await turn.outcome())
@@ -304,28 +337,6 @@ class Connection:
             if self.hub.find(session_id, self) is None:
                 self._attached.pop(session_id, None)
         return {}
-
-    def _set_config_option(self, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
-        session = self.hub.session(requests.session_id(params), self)
-        option, value = requests.config_choice(params)
-        if option != "backend":
-            raise BadParams("configId", f"{option[:100]!r} is no option of this session; there is: backend")
-        if not isinstance(value, str):
-            raise BadParams("value", "must be a string")
-        backend = self.hub.choose(value)
-        switched = session.switch(backend, self.hub.endpoints.get(backend.name))
-
-        async def answer() -> JsonObject:
-            await switched
-            return {"configOptions": [self._backend_option(session)]}
-
-        return answer()
-
-    def _backend_option(self, session: Session) -> JsonObject:
-        choices: list[Backend] = [session.backend]
-        if not session.prompted and session.turns.idle:
-            choices = list(self.hub.backends.values())
-        return v1.backend_option(session.backend.name, [(b.name, b.label) for b in choices])
 
 
 def _render_chunk(session_id: str, update: MessageChunk, text: str) -> bytes:

@@ -309,6 +309,7 @@ class Hub:
             idle=self._idle,
             name_it=self._name_them,
             known=known,
+            choices=tuple(self.backends.values()),
         )
         session.attach(client)
         if known is not None:

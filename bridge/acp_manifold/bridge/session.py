@@ -7,7 +7,7 @@ are changed synchronously; only then is anything awaited.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -19,6 +19,8 @@ from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import (
     BackgroundTask,
     Commands,
+    ConfigOption,
+    Options,
     Prompt,
     Question,
     SessionInfo,
@@ -32,12 +34,14 @@ from .errors import (
     BackendGone,
     BridgeError,
     InvalidRequest,
+    RestartNeeded,
     SessionEnded,
     SessionNotFound,
     TaskNotFound,
     find_bridge_error,
 )
 from .ledger import Key
+from .options import backend_option
 from .permissions import Questions
 from .rest import Rest
 from .slot import Slot
@@ -46,6 +50,7 @@ from .turn import CANCELLED, Turn, TurnQueue
 
 if TYPE_CHECKING:
     from acp_manifold.translators.auth import Endpoint
+    from acp_manifold.translators.forms import Form, FormAnswer
 
 logger = logging.getLogger(__name__)
 
@@ -88,6 +93,7 @@ class Session:
         idle: float,
         name_it: bool = True,
         known: tuple[str, str] | None = None,
+        choices: Sequence[Backend] = (),
     ) -> None:
         """
         Args:
@@ -99,6 +105,7 @@ class Session:
             idle: Seconds without any event after which the backend is let go until the next prompt; 0: never.
             name_it: Whether it is asked for a generated title while it has none.
             known: Our id and the backend's, for a session that is in a store.
+            choices: Who could serve it, as long as it has had no prompt.
         """
         self.backend = backend
         """Who is to serve it."""
@@ -121,6 +128,12 @@ class Session:
         """How many requests of ours, other than turns, the backend works on."""
         self._commands: Commands | None = None
         """The slash commands told last: a session that comes back tells them again."""
+        self._choices = choices
+        self._options: tuple[ConfigOption, ...] = ()
+        """Those of the backend that serves."""
+        self._told: tuple[ConfigOption, ...] = ()
+        self._setting = anyio.Lock()
+        """Held while an option changes: the changes are made in the order they were asked for."""
         self._slot = Slot(self, self._opening, self._opened)
         self._at_rest = anyio.Lock()
         """Held while the store is looked at or written with no CLI on the session."""
@@ -220,6 +233,8 @@ class Session:
             raise InvalidRequest("the backend of a session is fixed with its first prompt")
         before, self.backend = (self.backend, self.spec.endpoint), backend
         self.spec = self.spec._replace(endpoint=endpoint)
+        if backend is not before[0]:
+            self._options = ()
 
         async def done() -> None:
             try:
@@ -240,6 +255,38 @@ class Session:
                 return live
             await self._slot.release()
 
+    # -- options --------------------------------------------------------------------------------
+
+    @property
+    def options(self) -> tuple[ConfigOption, ...]:
+        """What can be set, with what holds: the backend first, then what its CLI offers."""
+        fixed = self.prompted or not self.turns.idle or not self._choices
+        return (backend_option(self.backend, (self.backend,) if fixed else self._choices), *self._options)
+
+    async def set_option(self, option_id: str, value: str | bool) -> None:
+        """Set an option of the backend's; a prompt that comes later runs with it.
+
+        Raises:
+            BridgeError: What `BackendSession.set_option` raises, or the backend can't serve the session.
+        """
+        async with self._setting:
+            with self._working():
+                live = await self._served()
+                try:
+                    await live.set_option(option_id, value)
+                    return
+                except RestartNeeded:
+                    await self._slot.release()
+                except BackendGone as exc:
+                    logger.info("session %s: %s is set again: %s", self.id, option_id, exc.message)
+                await (await self._served()).set_option(option_id, value)
+
+    def _tell_options(self) -> None:
+        if self.options != self._told:
+            self._told = self.options
+            for client in self.clients:
+                client.deliver(self.id, Options(self._told))
+
     # -- what the backend tells -----------------------------------------------------------------
 
     def update(self, update: Update) -> None:
@@ -251,6 +298,11 @@ class Session:
             if update == self._commands:
                 return
             self._commands = update
+        if isinstance(update, Options):
+            if self._serving is self.backend:
+                self._options = update.options
+                self._tell_options()
+            return
         for client in self.clients:
             client.deliver(self.id, update)
 
@@ -267,10 +319,22 @@ class Session:
 
     async def ask(self, question: Question) -> str | None:
         """A question of the backend: to the client whose prompt runs, else to the one that prompted last."""
+        return await self.questions.ask(question, self._asked())
+
+    async def ask_form(self, form: Form) -> FormAnswer:
+        """A form of the backend: to the client that a question would go to."""
+        return await self.questions.ask_form(form, self._asked())
+
+    def form_done(self, form_id: str) -> None:
+        """The page of a form has done its work; see `SessionEvents.form_done`."""
+        self.questions.form_done(form_id)
+
+    def _asked(self) -> Client | None:
+        """Who answers what is asked now; nobody for a turn that is being cancelled."""
         running = self.turns.running
-        if running is not None and running.state != "running":
-            return None
-        return await self.questions.ask(question, running.client if running is not None else self._driver)
+        if running is None:
+            return self._driver
+        return running.client if running.state == "running" else None
 
     async def _opening(self) -> tuple[Backend, SessionSpec, str | None]:
         """How to have it served now: resumed, or as a new one while the store has nothing of it."""
@@ -298,6 +362,9 @@ class Session:
             self.id = live.id
             self.questions = Questions(self.id)
         self._name(Key(self._serving.name, live.id))
+        if self._serving is self.backend:
+            self._options = live.options
+            self._tell_options()
 
     def _name(self, key: Key) -> None:
         """What the backend calls the session now."""
@@ -339,6 +406,7 @@ class Session:
         """
         turn = Turn(prompt, client)
         self.turns.add(turn)
+        self._tell_options()
         return turn
 
     def cancel(self) -> None:
@@ -406,6 +474,9 @@ class Session:
             turn.settle(error)
 
     async def _prompt(self, turn: Turn) -> None:
+        if self._setting.locked():
+            async with self._setting:
+                pass
         live = await self._served()
         if turn.state == "running":
             self._ask_for_title(turn, live)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -209,15 +209,19 @@ class CodexBackend:
 
         no_login = self._no_login if spec.endpoint is None else self._has_login
         async with open_session(
-            server, spec, events, life.remember, new or (resume or "").lower(), no_login
+            server, spec, events, life.remember, new or (resume or "").lower(), no_login, life.shelf
         ) as session:
             yield session
 
     @contextmanager
     def follow(self, session_id: str, cwd: str) -> Generator[None]:
         """Report titles that other programs give a thread."""
-        with self._living.index.follow(session_id):
-            yield
+        life = self._living
+        with life.index.follow(session_id):
+            try:
+                yield
+            finally:
+                life.forget(session_id)
 
     async def list(self, query: ListQuery) -> list[SessionRow]:
         """Threads of the store, newest first."""
@@ -259,6 +263,10 @@ class CodexBackend:
 
         if is_thread_id(session_id):
             await delete_thread(await self._living.need(), session_id)
+
+    def offer_models(self, ids: Sequence[str] | None) -> None:
+        """Models of a custom endpoint."""
+        self._living.shelf.offer(ids)
 
     def lab(self, folder: Path, model_url: str) -> dict[str, str]:
         """Make a private home for the scripted model."""

@@ -100,11 +100,13 @@ class _Streamed:
 
     def call(self, call: Call) -> bytes:
         name, arguments = _tool(call)
+        server, separator, tool = name.rpartition("__")
         item: JsonObject = {
             "type": "function_call",
             "id": self._ids.new("fc"),
             "call_id": self._ids.new("call"),
-            "name": name,
+            # The tools of an MCP server are in a namespace of their own.
+            **({"namespace": server, "name": tool} if separator else {"name": name}),
             "arguments": json.dumps(arguments),
         }
         return self._hush() + self._added(item) + self._done(item)

@@ -62,9 +62,8 @@ class Init(NamedTuple):
 
     terminal_commands: tuple[str, ...]
     """Slash commands that only make sense in a terminal."""
-    permission_mode: str | None
-    servers: tuple[tuple[str, str], ...] = ()
-    """MCP servers and the status of each."""
+    raw: JsonObject
+    """All of it: permission mode, model, output style, fast mode."""
 
 
 class Reset(NamedTuple):
@@ -141,6 +140,13 @@ class ControlResponse(NamedTuple):
     error: str | None
 
 
+class PageDone(NamedTuple):
+    """What an MCP server had a page opened for is done."""
+
+    server: str
+    elicitation_id: str
+
+
 class Noted(NamedTuple):
     """Something beside the conversation that a person should see."""
 
@@ -179,6 +185,7 @@ Frame: TypeAlias = (
     | ControlRequest
     | ControlCancel
     | ControlResponse
+    | PageDone
     | Noted
     | Compacting
     | Quiet
@@ -236,8 +243,7 @@ def _system(raw: JsonObject) -> Frame:
     subtype = text(raw, "subtype")
     if subtype == "init":
         names = [name for name in as_list(raw.get("terminal_slash_commands")) if isinstance(name, str)]
-        servers = [(text(server, "name"), text(server, "status")) for server in as_objects(raw.get("mcp_servers"))]
-        return Init(tuple(names), as_str(raw.get("permissionMode")), tuple(servers))
+        return Init(tuple(names), raw)
     if subtype == "session_state_changed":
         return State(text(raw, "state"))
     if subtype == "session_title_changed":
@@ -251,6 +257,8 @@ def _system(raw: JsonObject) -> Frame:
     if subtype == "background_tasks_changed":
         tasks = as_objects(raw.get("tasks"))
         return TasksRunning({text(task, "task_id"): text(task, "description") for task in tasks})
+    if subtype == "elicitation_complete":
+        return PageDone(text(raw, "mcp_server_name"), text(raw, "elicitation_id"))
     if subtype == "status":
         return _status(raw)
     if subtype in notices.KINDS:
@@ -335,7 +343,6 @@ QUIET_SUBTYPES = {
     "commands_changed": "asked for where it matters",
     "compact_boundary": "the status before it tells the end of a compaction",
     "control_request_progress": "a request of ours is on its way",
-    "elicitation_complete": "the question was withdrawn, or answered",
     "files_persisted": "for hosts that keep files elsewhere",
     "hook_progress": "the hook's end tells",
     "hook_started": "the hook's end tells",

@@ -112,6 +112,11 @@ class Conversation:
         handler = _HANDLERS.get(type(frame))
         return handler(self, frame) if handler is not None else _NOTHING
 
+    def only_call(self, tools_begin: str) -> str | None:
+        """The one open call of a tool whose name begins so; None if there is none, or several."""
+        open_calls = [call_id for call_id, call in self._calls.items() if call.name.startswith(tools_begin)]
+        return open_calls[0] if len(open_calls) == 1 else None
+
     def fail_open_calls(self) -> list[Update]:
         """The updates that end every call of the turn still open, because nothing will come of them."""
         failed: list[Update] = [
@@ -271,8 +276,8 @@ class Conversation:
     def _init(self, frame: Init) -> list[Update]:
         return [
             update
-            for name, status in frame.servers
-            if (notice := notices.of_servers(name, status)) is not None
+            for server in as_objects(frame.raw.get("mcp_servers"))
+            if (notice := notices.of_servers(text(server, "name"), text(server, "status"))) is not None
             for update in self._once(notice)
         ]
 
