@@ -64,6 +64,8 @@ class Init(NamedTuple):
     """Slash commands that only make sense in a terminal."""
     raw: JsonObject
     """All of it: permission mode, model, output style, fast mode."""
+    servers: tuple[tuple[str, str], ...] = ()
+    """MCP servers and the status of each."""
 
 
 class Reset(NamedTuple):
@@ -243,7 +245,8 @@ def _system(raw: JsonObject) -> Frame:
     subtype = text(raw, "subtype")
     if subtype == "init":
         names = [name for name in as_list(raw.get("terminal_slash_commands")) if isinstance(name, str)]
-        return Init(tuple(names), raw)
+        servers = [(text(server, "name"), text(server, "status")) for server in as_objects(raw.get("mcp_servers"))]
+        return Init(tuple(names), raw, tuple(servers))
     if subtype == "session_state_changed":
         return State(text(raw, "state"))
     if subtype == "session_title_changed":
@@ -343,6 +346,7 @@ QUIET_SUBTYPES = {
     "commands_changed": "asked for where it matters",
     "compact_boundary": "the status before it tells the end of a compaction",
     "control_request_progress": "a request of ours is on its way",
+    "elicitation_complete": "the question was withdrawn, or answered",
     "files_persisted": "for hosts that keep files elsewhere",
     "hook_progress": "the hook's end tells",
     "hook_started": "the hook's end tells",

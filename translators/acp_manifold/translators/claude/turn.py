@@ -276,8 +276,8 @@ class Conversation:
     def _init(self, frame: Init) -> list[Update]:
         return [
             update
-            for server in as_objects(frame.raw.get("mcp_servers"))
-            if (notice := notices.of_servers(text(server, "name"), text(server, "status"))) is not None
+            for name, status in frame.servers
+            if (notice := notices.of_servers(name, status)) is not None
             for update in self._once(notice)
         ]
 
