@@ -8,7 +8,7 @@ and never raise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
@@ -452,14 +452,6 @@ class Backend(Protocol):
 
         Raises:
             InvalidRequest: Another process has it; see `session`.
-        """
-        ...
-
-    def offer_models(self, ids: Sequence[str] | None) -> None:
-        """What the endpoint that the CLI is pointed at serves, asked for by others: offered in place of the CLI's list.
-
-        Args:
-            ids: Models as the CLI takes them; None: the CLI's own list again. Open sessions tell it.
         """
         ...
 

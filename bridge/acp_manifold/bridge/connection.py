@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from acp_manifold.translators.acp import options, prompts, requests, v1
 from acp_manifold.translators.acp.capabilities import ClientCapabilities, client_capabilities
@@ -62,12 +62,18 @@ METHODS: dict[str, str] = {
 class _Attached:
     """What the connection keeps for one session it hears of."""
 
-    outputs: ToolOutputs = field(default_factory=ToolOutputs)
+    outputs: _Outputs
     chunk_key: tuple[str, str, str | None] | None = None
     """Of the last text chunk, so that `chunk_render` can be used again."""
     chunk_render: Callable[[str], bytes] | None = None
     mode: str | None = None
     """The mode that the client knows of."""
+
+
+class _Outputs(Protocol):
+    """What renders the updates of one session, with what commands print."""
+
+    def render(self, session_id: str, update: Update) -> JsonObject | None: ...
 
 
 class Connection:
@@ -190,6 +196,14 @@ class Connection:
         if attached is not None:
             self._send(session_id, attached, update)
 
+    def _listener(self, mode: str | None = None) -> _Attached:
+        if not self.can.terminal_output:
+            return _Attached(ToolOutputs(), mode=mode)
+        # Few clients take terminals.
+        from acp_manifold.translators.acp.terminals import Terminals
+
+        return _Attached(Terminals(), mode=mode)
+
     def _send(self, session_id: str, attached: _Attached, update: Update) -> None:
         if isinstance(update, MessageChunk) and isinstance(update.content, Text):
             key = (session_id, update.role, update.message_id)
@@ -205,11 +219,11 @@ class Connection:
             attached.mode = options.current_mode(update.options)
             return
         taken = plainer(update, self.can)
-        shown = attached.outputs.shown(taken) if taken is not None else None
-        if isinstance(shown, MessageChunk) and shown is not update:
-            self._send(session_id, attached, shown)
-        elif shown is not None:
-            params = v1.update_params(session_id, shown)
+        if isinstance(taken, MessageChunk) and taken is not update:
+            self._send(session_id, attached, taken)
+            return
+        params = attached.outputs.render(session_id, taken) if taken is not None else None
+        if params is not None:
             self._outbound.send({"jsonrpc": "2.0", "method": "session/update", "params": params}, session_id)
 
     def _notify(self, session_id: str, body: JsonObject) -> None:
@@ -243,7 +257,7 @@ class Connection:
     async def _open(self, params: JsonObject, call: Call, *, replay: bool) -> JsonObject:
         session_id = requests.session_id(params)
         setup = requests.session_setup(params)
-        history = _Attached()
+        history = self._listener()
         emit = partial(self._send, session_id, history) if replay else None
         try:
             session = await self.hub.open(session_id, setup, self, emit)
@@ -266,7 +280,7 @@ class Connection:
         self._opening[session_id] = [u for u in self._opening.get(session_id, []) if not isinstance(u, Options)]
 
         def answered() -> None:
-            attached = self._attached[session_id] = _Attached(mode=mode)
+            attached = self._attached[session_id] = self._listener(mode)
             for update in self._opening.pop(session_id, []):
                 self._send(session_id, attached, update)
 

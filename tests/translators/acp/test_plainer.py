@@ -5,7 +5,19 @@ from __future__ import annotations
 from acp_manifold.translators.acp import v1
 from acp_manifold.translators.acp.capabilities import ClientCapabilities
 from acp_manifold.translators.acp.plainer import plainer
-from acp_manifold.translators.updates import Compaction, MessageChunk, Notice, Text, ToolCall, ToolCallUpdate, Update
+from acp_manifold.translators.updates import (
+    Compaction,
+    MessageChunk,
+    Notice,
+    OfSubagent,
+    PlanChunk,
+    PlanText,
+    Subagent,
+    Text,
+    ToolCall,
+    ToolCallUpdate,
+    Update,
+)
 
 ALL = ClientCapabilities(notices=True, compaction=True)
 NONE = ClientCapabilities()
@@ -57,3 +69,38 @@ def test_a_compaction_is_an_update_of_its_own_or_else_a_tool_call() -> None:
 def test_what_everybody_takes_stays_as_it_is() -> None:
     call = ToolCall("t", "ls")
     assert plainer(call, NONE) is call
+
+
+def test_a_plan_in_words_is_a_plan_or_else_a_message() -> None:
+    chunk, whole = PlanChunk("p", "# Dig"), PlanText("p", "# Dig")
+    assert plainer(chunk, NONE) == MessageChunk("agent", Text("# Dig"), "p")
+    assert plainer(whole, NONE) is None
+    assert plainer(chunk, ClientCapabilities(plan=True)) is None
+    assert rendered(whole, ClientCapabilities(plan=True)) == {
+        "sessionUpdate": "plan_update",
+        "plan": {"type": "markdown", "planId": "p", "content": "# Dig"},
+    }
+
+
+def test_a_sub_agent_is_a_session_or_else_its_calls_name_the_one_that_began_it() -> None:
+    said = OfSubagent("t", MessageChunk("agent", Text("I look"), "m"))
+    nested = OfSubagent("t", Subagent("u", "running", "Look"))
+    call = OfSubagent("t", ToolCall("c", "ls"))
+    assert plainer(said, NONE) is None and plainer(nested, NONE) is None
+    assert rendered(call, NONE) == {
+        "sessionUpdate": "tool_call",
+        "toolCallId": "c",
+        "title": "ls",
+        "kind": "other",
+        "status": "pending",
+        "_meta": {"claudeCode": {"parentToolUseId": "t"}},
+    }
+    can = ClientCapabilities(subagents=True)
+    for update in (said, nested, call):
+        assert plainer(update, can) is update
+        assert v1.update_params("s", update)["sessionId"] == "s.t"
+    about = v1.update_params("s", Subagent("t", "idle"))
+    assert about == {
+        "sessionId": "s",
+        "update": {"sessionUpdate": "subagent_update", "sessionId": "s.t", "state": {"state": "idle"}},
+    }

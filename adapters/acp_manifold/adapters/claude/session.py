@@ -83,6 +83,9 @@ INTERRUPT_LIMIT: Final = 10.0
 TITLE_LIMIT: Final = 60.0
 """Seconds a model has to think of a title."""
 
+MODELS_DELAY: Final = 1.0
+"""Seconds after the handshake, or a turn, before an endpoint is asked for its models."""
+
 TASK_LIMIT: Final = 10.0
 """Seconds to tell of a background task, or to end it; some milliseconds are usual."""
 
@@ -344,7 +347,6 @@ class ClaudeSession:
 
     def close(self) -> None:
         """The session is let go: whatever waits for the process ends now, not when its time is up. For `serve` only."""
-        self._options.close()
         self._set_gone("the session was closed")
 
     async def _shake_hands(self) -> None:
@@ -371,6 +373,17 @@ class ClaudeSession:
             self._turn.go.set()
         else:
             self._options.refresh()
+        self._tasks.start_soon(self._learn_models)
+
+    async def _learn_models(self) -> None:
+        """Find out what an endpoint that is not the maker's own serves, when nobody waits for anything."""
+        from acp_manifold.adapters.claude import endpoint
+
+        await anyio.sleep(MODELS_DELAY)
+        while self._turn is not None:
+            await self._turn.ended.wait()
+            await anyio.sleep(MODELS_DELAY)
+        self._options.served(await endpoint.models(self._endpoint))
 
     def _route(self) -> Pending | None:
         """Have the client's endpoint hold against the person's settings."""

@@ -26,14 +26,16 @@ from acp_manifold.bridge.errors import (
     RemoteError,
     TaskNotFound,
 )
+from acp_manifold.translators.codex.failures import failure_of, stop_of
 from acp_manifold.translators.codex.items import Updates
-from acp_manifold.translators.codex.prompts import INPUT_LIMIT, text_size, to_input
+from acp_manifold.translators.codex.prompts import INPUT_LIMIT, refused, text_size, to_input
 from acp_manifold.translators.codex.turn import Stream, item_of
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
 from acp_manifold.translators.updates import (
     BackgroundTask,
     ConfigOption,
     MessageChunk,
+    Notice,
     Prompt,
     TaskOutput,
     Text,
@@ -47,6 +49,7 @@ from .client import Asked, Client, NoAnswer, RequestId
 from .config import thread_params, usual_provider
 from .faults import NO_ROLLOUT, at_lost_endpoint, fault_of
 from .options import ThreadOptions
+from .program import codex_home
 from .running import Running
 from .server import AppServer
 from .servers import McpServers
@@ -61,6 +64,9 @@ logger = logging.getLogger(__name__)
 
 CLOSE_LIMIT = 2.0
 """Seconds for the end of a session; a few milliseconds are usual. The rest is Codex' to clear away."""
+
+ENDPOINT_DELAY = 1.0
+"""Seconds after the opening, or a turn, before an endpoint is asked for its models: nobody is to wait for that."""
 
 HEED_LIMIT = 1.0
 """Seconds of them for a turn to stop when it is interrupted; some milliseconds are usual."""
@@ -153,6 +159,17 @@ class CodexSession:
         """Set an option, for the turns that come; see `BackendSession.set_option`."""
         await self._options.set(option_id, value)
 
+    async def learn(self) -> None:
+        """Find out, in the background, which models there are. For `open_session` only."""
+        from .endpoint import models
+
+        await self._options.learn()
+        await anyio.sleep(ENDPOINT_DELAY)
+        while self._running is not None:
+            await self._running.ended.wait()
+            await anyio.sleep(ENDPOINT_DELAY)
+        self._options.served(await models(self._spec.endpoint, codex_home()))
+
     async def room(self) -> None:
         """Wait while the session's clients are behind; see `SessionEvents.room`."""
         await self._events.room()
@@ -233,6 +250,7 @@ class CodexSession:
             self._options.opened(self._id, result)
             self._server.claim(self._id, self)
             self._server.routes[self._id] = self
+            self._server.welcome(self)
         elif not self._server.is_held(self._id):
             self._client.post("thread/unsubscribe" if self._had_turn else "thread/delete", {"threadId": self._id})
 
@@ -309,6 +327,8 @@ class CodexSession:
                 f"The prompt has {size:,} characters; Codex takes {INPUT_LIMIT:,} at most",
                 {"reason": "input_too_large"},
             )
+        if (wrong := refused(prompt)) is not None:
+            raise InvalidParams(f"prompt[{wrong[0]}]: {wrong[1]}")
         return await self.run_turn("turn/start", {"input": to_input(prompt)})
 
     async def run_turn(self, method: str, params: JsonObject) -> TurnEnd:
@@ -529,7 +549,7 @@ class CodexSession:
         if turn_id is not None and turn_id == self._active:
             self._tell(self._stream.translate(method, params))
             return
-        handler = _OF_THREAD.get(method)
+        handler = OF_THREAD.get(method)
         if handler is not None:
             handler(self, params)
         elif turn_id is not None and item_of(params) in self._stream.open:
@@ -553,6 +573,10 @@ class CodexSession:
             self._asking.refuse(request_id, method, params, self._stream.items)
         else:
             self._asking.ask(request_id, method, params, self._stream.items)
+
+    def noticed(self, notice: Notice) -> None:
+        """The server has something to say that is about no thread."""
+        self._tell(self._stream.once(notice))
 
     def server_gone(self, reason: BackendGone) -> None:
         """The server ended: the turn fails, its tool calls too, and questions are taken back."""
@@ -596,6 +620,9 @@ class CodexSession:
             if interrupted and run is not None:
                 run.left = commands
         if run is not None and run.id == turn_id:
+            if (error := obj(turn, "error")) and stop_of(error) is not None:
+                # How the turn stopped is no error to a client; why, it reads here.
+                self._tell((MessageChunk("agent", Text(failure_of(error).text), f"{turn_id}-end"),))
             run.end(turn)
 
     def request_resolved(self, params: JsonObject) -> None:
@@ -605,6 +632,10 @@ class CodexSession:
     def mcp_server_status(self, params: JsonObject) -> None:
         """An MCP server of the thread starts, is ready, or failed."""
         self.servers.changed(self._id, params)
+
+    def warned(self, params: JsonObject) -> None:
+        """Codex has something to say about the thread."""
+        self._tell(self._stream.translate("warning", params))
 
     def thread_ended(self, params: JsonObject) -> None:
         """The thread was unloaded, archived or deleted by somebody else."""
@@ -620,7 +651,7 @@ class CodexSession:
         """Nothing of the session changes."""
 
 
-_OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
+OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
     "turn/started": CodexSession.turn_started,
     "turn/completed": CodexSession.turn_completed,
     "serverRequest/resolved": CodexSession.request_resolved,
@@ -631,7 +662,8 @@ _OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
     "thread/deleted": CodexSession.thread_ended,
     "thread/settings/updated": CodexSession.settings_updated,
     "thread/name/updated": CodexSession.ignore,
-    "warning": CodexSession.ignore,
+    "warning": CodexSession.warned,
+    "guardianWarning": CodexSession.warned,
 }
 """Notifications that name no turn, or name it inside."""
 
@@ -679,6 +711,7 @@ async def open_session(
                 await looked.wait()
                 if wanting is not None:
                     raise wanting
+            tasks.start_soon(session.learn)
             tasks.start_soon(session.offer_commands)
             yield session
         except Exception as exc:

@@ -13,6 +13,10 @@ from acp_manifold.translators.updates import (
     Compaction,
     MessageChunk,
     Notice,
+    OfSubagent,
+    PlanChunk,
+    PlanText,
+    Subagent,
     Text,
     ToolCall,
     ToolCallUpdate,
@@ -54,5 +58,35 @@ def _compaction(update: Compaction, can: ClientCapabilities) -> Update | None:
     return ToolCallUpdate(update.id, status=_STATUSES.get(update.status, "failed"), content=content)
 
 
+def _plan_chunk(update: PlanChunk, can: ClientCapabilities) -> Update | None:
+    """A plan's next words as a message, for those who are not given the whole as a plan."""
+    return None if can.plan else MessageChunk("agent", Text(update.text), update.id)
+
+
+def _plan_text(update: PlanText, can: ClientCapabilities) -> Update | None:
+    return update if can.plan else None
+
+
+def _subagent(update: Subagent, can: ClientCapabilities) -> Update | None:
+    return update if can.subagents else None
+
+
+def _of_subagent(update: OfSubagent, can: ClientCapabilities) -> Update | None:
+    """What a sub-agent does; of its words others are told the last, as the result of the call that began it."""
+    if can.subagents:
+        return update
+    inner = update.update
+    if isinstance(inner, MessageChunk | Subagent):
+        return None
+    return inner._replace(parent=update.id) if isinstance(inner, ToolCall) else inner
+
+
 # Each function takes the one class it stands under; no type can say that of a table.
-_PLAINER: dict[type, Callable[[Any, ClientCapabilities], Update | None]] = {Notice: _notice, Compaction: _compaction}
+_PLAINER: dict[type, Callable[[Any, ClientCapabilities], Update | None]] = {
+    Notice: _notice,
+    Compaction: _compaction,
+    PlanChunk: _plan_chunk,
+    PlanText: _plan_text,
+    Subagent: _subagent,
+    OfSubagent: _of_subagent,
+}

@@ -8,10 +8,12 @@ Shapes as seen from Claude Code 2.1.332.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_objects, as_str, flag, obj, text
-from acp_manifold.translators.updates import Unknown
+from acp_manifold.translators.updates import Notice, Unknown
+
+from . import notices
 
 
 class StreamEvent(NamedTuple):
@@ -157,6 +159,21 @@ class PageDone(NamedTuple):
     elicitation_id: str
 
 
+class Noted(NamedTuple):
+    """Something beside the conversation that a person should see."""
+
+    notice: Notice
+
+
+class Compacting(NamedTuple):
+    """The CLI summarises the conversation, or has done so."""
+
+    id: str
+    """Of this line; the first of a compaction names it."""
+    status: Literal["in_progress", "completed", "failed"]
+    error: str | None = None
+
+
 class Quiet(NamedTuple):
     """A kind of line that is known and has nothing for a client in it."""
 
@@ -182,6 +199,8 @@ Frame: TypeAlias = (
     | ControlCancel
     | ControlResponse
     | PageDone
+    | Noted
+    | Compacting
     | Quiet
     | Unknown
 )
@@ -256,7 +275,26 @@ def _system(raw: JsonObject) -> Frame:
         return TasksRunning({text(task, "task_id"): text(task, "description") for task in tasks})
     if subtype == "elicitation_complete":
         return PageDone(text(raw, "mcp_server_name"), text(raw, "elicitation_id"))
-    return Quiet(subtype) if subtype in _QUIET_SUBTYPES else Unknown(raw)
+    if subtype == "status":
+        return _status(raw)
+    if subtype in notices.KINDS:
+        return _noted(subtype, raw)
+    return Quiet(subtype) if subtype in QUIET_SUBTYPES else Unknown(raw)
+
+
+def _status(raw: JsonObject) -> Frame:
+    result = text(raw, "compact_result")
+    if text(raw, "status") == "compacting":
+        return Compacting(text(raw, "uuid"), "in_progress")
+    if result:
+        status: Literal["completed", "failed"] = "completed" if result == "success" else "failed"
+        return Compacting(text(raw, "uuid"), status, as_str(raw.get("compact_error")))
+    return Quiet("status")
+
+
+def _noted(kind: str, raw: JsonObject) -> Frame:
+    notice = notices.of_line(kind, raw)
+    return Noted(notice) if notice is not None else Quiet(kind)
 
 
 def _task(raw: JsonObject) -> Frame:
@@ -288,6 +326,10 @@ def _reset(raw: JsonObject) -> Frame:
     return Reset(text(raw, "trigger"))
 
 
+def _rate_limit(raw: JsonObject) -> Frame:
+    return _noted("rate_limit_event", raw)
+
+
 def _quiet(raw: JsonObject) -> Frame:
     return Quiet(text(raw, "type"))
 
@@ -304,7 +346,7 @@ _PARSERS: dict[str, Callable[[JsonObject], Frame]] = {
     "control_response": _control_response,
     "conversation_reset": _reset,
     "keep_alive": _quiet,
-    "rate_limit_event": _quiet,
+    "rate_limit_event": _rate_limit,
     "tool_progress": _quiet,
     "tool_use_summary": _quiet,
     "prompt_suggestion": _quiet,
@@ -313,20 +355,24 @@ _PARSERS: dict[str, Callable[[JsonObject], Frame]] = {
 
 _TASK_OVER = frozenset({"completed", "failed", "killed", "stopped"})
 
-_QUIET_SUBTYPES = frozenset(
-    {
-        "api_retry",
-        "compact_boundary",
-        "files_persisted",
-        "hook_progress",
-        "hook_response",
-        "hook_started",
-        "local_command",
-        "status",
-        "task_progress",
-        "thinking_tokens",
-    }
-)
+QUIET_SUBTYPES = {
+    "commands_changed": "asked for where it matters",
+    "compact_boundary": "the status before it tells the end of a compaction",
+    "control_request_progress": "a request of ours is on its way",
+    "elicitation_complete": "the question was withdrawn, or answered",
+    "files_persisted": "for hosts that keep files elsewhere",
+    "hook_progress": "the hook's end tells",
+    "hook_started": "the hook's end tells",
+    "local_command": "the result says what it printed",
+    "local_command_output": "the result says what it printed",
+    "memory_recall": "for the model",
+    "model_refusal_no_fallback": "the result is the refusal",
+    "permission_denied": "the tool's result says so",
+    "task_progress": "the sub-agent's own messages tell",
+    "thinking_tokens": "a count of what is told as thoughts",
+    "worker_shutting_down": "the process' end tells",
+}
+"""Subtypes of `system` lines that have nothing for a client in them, and why."""
 
 
 def context_tokens(usage: JsonObject) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from acp_manifold.translators.codex.failures import without_keys
 from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, obj, text
 from acp_manifold.translators.updates import Usage
 
@@ -78,8 +79,8 @@ def _server(entry: JsonObject, given: Mapping[str, str], faults: Mapping[str, st
 
 
 def shortened(error: str) -> str:
-    """An error of an MCP server in one line that can be read."""
-    line = " ".join(error.split())
+    """An error of an MCP server in one line that can be read, keys left out."""
+    line = without_keys(" ".join(error.split()))
     # The first part names the server, which whoever tells the error has done.
     if line.startswith("MCP client for `"):
         line = line.partition("failed to start: ")[2] or line
