@@ -38,6 +38,7 @@ from acp_manifold.bridge.errors import (
     TaskNotFound,
 )
 from acp_manifold.bridge.process import Child
+from acp_manifold.translators.claude.archive import visible
 from acp_manifold.translators.claude.commands import commands
 from acp_manifold.translators.claude.endings import Failure, failure_kind
 from acp_manifold.translators.claude.frames import (
@@ -54,7 +55,7 @@ from acp_manifold.translators.claude.input import user_message
 from acp_manifold.translators.claude.titles import stored_form
 from acp_manifold.translators.claude.turn import Conversation
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_objects, as_str, text
-from acp_manifold.translators.updates import BackgroundTask, Command, Prompt, TaskOutput, TurnEnd
+from acp_manifold.translators.updates import BackgroundTask, Command, MessageChunk, Prompt, TaskOutput, TurnEnd
 
 logger = logging.getLogger(__name__)
 
@@ -196,6 +197,8 @@ class ClaudeSession:
             self._title.write_first()
             self._conversation.begin(turn.uuid)
             turn.sent = True
+            for content in prompt:
+                self._events.update(MessageChunk("user", content, turn.uuid))
             self._send(user_message(prompt, turn.uuid))
             await turn.ended.wait()
             return await self._settled(turn)
@@ -364,7 +367,7 @@ class ClaudeSession:
         if frame.title:
             told = self._title.told(frame.title)
             if told:
-                self._host.title_heard(NAME, self._id, frame.title, "user")
+                self._host.title_heard(NAME, self._id, visible(frame.title), "user")
 
     def _on_init(self, frame: Init) -> None:
         if frame.permission_mode:
