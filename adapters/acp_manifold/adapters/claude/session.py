@@ -55,7 +55,7 @@ from acp_manifold.translators.claude.input import user_message
 from acp_manifold.translators.claude.titles import stored_form
 from acp_manifold.translators.claude.turn import Conversation
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_objects, as_str, text
-from acp_manifold.translators.updates import BackgroundTask, Command, MessageChunk, Prompt, TaskOutput, TurnEnd
+from acp_manifold.translators.updates import BackgroundTask, Command, Prompt, TaskOutput, TurnEnd
 
 logger = logging.getLogger(__name__)
 
@@ -195,10 +195,8 @@ class ClaudeSession:
             if turn.interrupted:
                 return TurnEnd("cancelled")
             self._title.write_first()
-            self._conversation.begin(turn.uuid)
+            self._conversation.begin(turn.uuid, prompt)
             turn.sent = True
-            for content in prompt:
-                self._events.update(MessageChunk("user", content, turn.uuid))
             self._send(user_message(prompt, turn.uuid))
             await turn.ended.wait()
             return await self._settled(turn)

@@ -15,7 +15,16 @@ from typing import Any, NamedTuple
 from acp_manifold.translators.claude import tools
 from acp_manifold.translators.claude.records import FILLERS
 from acp_manifold.translators.narrow import JsonObject, as_int, as_objects, as_str, obj, text
-from acp_manifold.translators.updates import MessageChunk, Text, ToolCallUpdate, TurnEnd, Unknown, Update, Usage
+from acp_manifold.translators.updates import (
+    MessageChunk,
+    Prompt,
+    Text,
+    ToolCallUpdate,
+    TurnEnd,
+    Unknown,
+    Update,
+    Usage,
+)
 
 from .background import Tasks
 from .deltas import Messages, ToolUse
@@ -61,6 +70,7 @@ class Conversation:
         self._messages = Messages()
         self._calls: dict[str, _OpenCall] = {}
         self._uuid: str | None = None
+        self._typed: list[MessageChunk] = []
         self.stirred = False
         """Whether anything came that shows that the CLI has taken the prompt."""
         self._interrupted = False
@@ -69,9 +79,10 @@ class Conversation:
         self._context = 0
         self._model = ""
 
-    def begin(self, uuid: str) -> None:
-        """A prompt is being sent as the user message `uuid`."""
+    def begin(self, uuid: str, prompt: Prompt = ()) -> None:
+        """A prompt is being sent as the user message `uuid`; once the CLI has taken it, that is told as typed."""
         self._uuid, self.outcome = uuid, None
+        self._typed = [MessageChunk("user", content, uuid) for content in prompt]
         self.stirred = self._interrupted = self._queued = self._spoke = False
 
     def interrupt(self) -> None:
@@ -87,7 +98,11 @@ class Conversation:
         """The updates of one frame, in order."""
         self.unknown = frame if isinstance(frame, Unknown) else None
         handler = _HANDLERS.get(type(frame))
-        return handler(self, frame) if handler is not None else _NOTHING
+        updates = handler(self, frame) if handler is not None else _NOTHING
+        if self._typed and self.stirred:
+            updates = [*self._typed, *updates]
+            self._typed = []
+        return updates
 
     def fail_open_calls(self) -> list[Update]:
         """The updates that end every call of the turn still open, because nothing will come of them."""
