@@ -304,12 +304,14 @@ def in_a_terminal(command: list[str], lab: Lab) -> None:
         start_new_session=True,
     )
     os.close(follower)
-    seen, until = b"", time.monotonic() + 20
+    seen, until, key_at = b"", time.monotonic() + 20, 0.0
     try:
         while not any(b"agent_message" in path.read_bytes() for path in lab.folder.rglob("rollout-*.jsonl")):
             assert time.monotonic() < until, seen[-2000:]
-            if b"Meet" in seen:
-                os.write(leader, b"\r")  # News about models are in the way, and take no key at first.
+            if b"Meet" in seen and time.monotonic() > key_at:
+                # News about models are in the way; they take no key at first, and none in quick succession.
+                key_at = time.monotonic() + 0.5
+                os.write(leader, b"\r")
             if select.select([leader], [], [], 0.2)[0]:
                 piece = os.read(leader, 65536)
                 seen += piece
