@@ -340,6 +340,10 @@ class ScriptedBackend:
         if self.replaying is not None:
             await self.replaying.wait()
 
+    async def refuse_if_held(self, session_id: str) -> None:
+        if self.refuses is not None:
+            raise self.refuses
+
     async def fork(self, session_id: str, spec: SessionSpec) -> str:
         copy = f"{session_id}-fork-{len(self.stored)}"
         self.stored[copy] = self.stored[session_id]._replace(id=copy, cwd=spec.cwd, updated_at=self.tick())

@@ -361,6 +361,14 @@ class Backend(Protocol):
         """
         ...
 
+    async def refuse_if_held(self, session_id: str) -> None:
+        """Look whether another process has a session of the store; `session` looks for itself.
+
+        Raises:
+            InvalidRequest: One has, or the store will not let it be opened, as far as can be told beforehand.
+        """
+        ...
+
     async def fork(self, session_id: str, spec: SessionSpec) -> str:
         """Make a copy of a session in the store, which whoever has the session open does not notice.
 

@@ -122,7 +122,7 @@ class ClaudeBackend:
         if resume is not None:
             if await self._store.find(resume) is None:
                 raise SessionNotFound(resume)
-            await self._refuse_if_held(resume)
+            await self.refuse_if_held(resume)
             # From here on the process that brings a title back would be ours, and is told of each.
             self._running_life.guards.end(resume)
         session_id = resume or await self._free_id(spec.id)
@@ -148,7 +148,8 @@ class ClaudeBackend:
             return wanted
         return str(uuid.uuid4())
 
-    async def _refuse_if_held(self, session_id: str) -> None:
+    async def refuse_if_held(self, session_id: str) -> None:
+        """Look into the registry of live processes; see `Backend.refuse_if_held`."""
         from anyio import to_thread
 
         from acp_manifold.adapters.claude.registry import refuse_if_held
@@ -188,6 +189,13 @@ class ClaudeBackend:
 
     async def find(self, session_id: str) -> SessionRow | None:
         """The row of one session; see `Backend.find`."""
+        from anyio import to_thread
+
+        from acp_manifold.adapters.claude.transcripts import copies_of
+
+        # Asked about the sessions of other backends too, for which the rest is not imported.
+        if not await to_thread.run_sync(copies_of, config_dir(self._environ) / "projects", session_id):
+            return None
         return await self._store.find(session_id)
 
     async def replay(
@@ -265,7 +273,7 @@ class ClaudeBackend:
         if await to_thread.run_sync(self._store.locate, session_id) is None:
             return
 
-        await self._refuse_if_held(session_id)
+        await self.refuse_if_held(session_id)
         if self._life is not None:
             self._life.guards.end(session_id)
         # An agent that has opened it just now is in no registry yet.

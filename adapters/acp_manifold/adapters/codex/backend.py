@@ -178,6 +178,12 @@ class CodexBackend:
 
         await replay_thread(await self._living.need(), session_id, emit, room)
 
+    async def refuse_if_held(self, session_id: str) -> None:
+        """Look at the writer lock of a thread, where the system tells of locks, and whether it is archived."""
+        from .archive import refuse_if_held
+
+        await refuse_if_held(await self._living.need(), programs.codex_home(), session_id)
+
     async def fork(self, session_id: str, spec: SessionSpec) -> str:
         """Copy a thread."""
         if not is_thread_id(session_id):

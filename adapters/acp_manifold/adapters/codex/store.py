@@ -19,6 +19,9 @@ from .server import AppServer
 _PAGE = 100
 """Rows and items a page; codex-cli 0.163.0 gives no more than 100 rows."""
 
+_FIRST = 20
+"""Items of the first page of a history, which is told while the second is read."""
+
 _AFTER_ALL = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
@@ -161,8 +164,10 @@ async def replay_thread(
         raise SessionNotFound(thread_id)
     seen: set[str] = set()
     cursor: str | None = None
+    limit = _FIRST
     while True:
-        items, cursor = await _history(server, thread_id, cursor)
+        items, cursor = await _history(server, thread_id, cursor, limit)
+        limit = _PAGE
         for item in items:
             item_id = text(item, "id")
             if item_id in seen:
@@ -176,8 +181,10 @@ async def replay_thread(
             return
 
 
-async def _history(server: AppServer, thread_id: str, cursor: str | None) -> tuple[list[JsonObject], str | None]:
-    params: JsonObject = {"threadId": thread_id, "limit": _PAGE, "sortDirection": "asc", "cursor": cursor}
+async def _history(
+    server: AppServer, thread_id: str, cursor: str | None, limit: int
+) -> tuple[list[JsonObject], str | None]:
+    params: JsonObject = {"threadId": thread_id, "limit": limit, "sortDirection": "asc", "cursor": cursor}
     try:
         page = await server.client.request("thread/items/list", params)
     except RemoteError as exc:
