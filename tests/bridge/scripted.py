@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,10 +25,15 @@ from acp_manifold.bridge.backend import (
     no_wait,
 )
 from acp_manifold.bridge.errors import BackendGone, BridgeError, LoginNeeded, SessionNotFound, TaskNotFound
+from acp_manifold.bridge.options import checked
+from acp_manifold.translators.auth import Account, AuthStatus, LoginState
 from acp_manifold.translators.updates import (
     BackgroundTask,
+    Choice,
+    ConfigOption,
     MessageChunk,
     Option,
+    Options,
     Prompt,
     Question,
     StopReason,
@@ -51,6 +56,14 @@ QUESTION = Question(
 )
 
 
+MODES = (Choice("ask", "Ask"), Choice("plan", "Plan", "Changes nothing"), Choice("all", "All"))
+OPTIONS = (
+    ConfigOption("mode", "Mode", "ask", MODES, "mode"),
+    ConfigOption("model", "Model", "small", (Choice("small", "Small"), Choice("big", "Big")), "model"),
+    ConfigOption("fast", "Fast mode", False, (), "model_config"),
+)
+
+
 @dataclass(eq=False)
 class ScriptedSession:
     """A session as its CLI sees it."""
@@ -69,6 +82,12 @@ class ScriptedSession:
     """What goes on in the background, and by what call it began."""
     calls: list[str] = field(default_factory=list[str])
     """Tool calls that are open."""
+    sets: list[tuple[str, str | bool]] = field(default_factory=list[tuple[str, str | bool]])
+    """The options the bridge set, in order."""
+    holds_up: anyio.Event | None = None
+    """What the setting of an option waits for."""
+    refuses_options: list[BridgeError] = field(default_factory=list[BridgeError])
+    """What the next ones raise."""
 
     def __post_init__(self) -> None:
         self._prompted = anyio.Event()
@@ -122,6 +141,12 @@ class ScriptedSession:
         self.id = session_id
         self.events.moved(session_id)
 
+    def change(self, option_id: str, value: str | bool) -> None:
+        """The CLI, or whoever set it, has changed an option."""
+        known = self.backend.options
+        self.backend.options = tuple(o._replace(value=value) if o.id == option_id else o for o in known)
+        self.events.update(Options(self.backend.options))
+
     def call(self, call_id: str) -> None:
         """Begin a tool call."""
         self.calls.append(call_id)
@@ -152,6 +177,18 @@ class ScriptedSession:
     @property
     def resting(self) -> bool:
         return self.backend.lets_rest and not self.behind
+
+    @property
+    def options(self) -> tuple[ConfigOption, ...]:
+        return self.backend.options
+
+    async def set_option(self, option_id: str, value: str | bool) -> None:
+        self.sets.append((option_id, value))
+        if self.holds_up is not None:
+            await self.holds_up.wait()
+        if self.refuses_options:
+            raise self.refuses_options.pop(0)
+        self.change(option_id, checked(self.options, option_id, value))
 
     def abandon(self) -> None:
         for call_id in self.calls:
@@ -226,7 +263,20 @@ class ScriptedBackend:
         """Updates of histories that were told."""
         self.replaying: anyio.Event | None = None
         """Set to let a replay that is under way go on; None lets it run."""
-        self.auth = AuthMethod(f"{name}-login", f"Log in to {name}", f"Run `{name} login` in a terminal.")
+        self.endpoint_types: tuple[str, ...] = ("openai",)
+        self.auth = AuthMethod(
+            f"{name}-login", f"Log in to {name}", f"Run `{name} login` in a terminal.", (name, "login")
+        )
+        self.auth_methods: tuple[AuthMethod, ...] = (
+            self.auth,
+            AuthMethod(f"{name}-other", f"Log in to {name} otherwise", "Otherwise.", (name, "login", "--other")),
+            AuthMethod(f"{name}-key", f"A key for {name}", "Send a key.", key_of="maker"),
+        )
+        self.keys: list[str] = []
+        """API keys that clients have sent."""
+        self.logouts = 0
+        self.refuses_logout: BridgeError | None = None
+        self.login_file = Path("/nowhere") / name / "login"
         self.stored: dict[str, SessionRow] = {}
         self.history: dict[str, list[Update]] = {}
         self.sessions: list[ScriptedSession] = []
@@ -239,6 +289,8 @@ class ScriptedBackend:
         self.refuses_delete: BridgeError | None = None
         self.lets_rest = True
         """Whether a session that does nothing can be let go."""
+        self.options: tuple[ConfigOption, ...] = ()
+        """The options of all its sessions."""
         self.followed: list[str] = []
         self._host: Host | None = None
         self._ticks = 0
@@ -285,6 +337,30 @@ class ScriptedBackend:
     async def login(self) -> Login:
         return self.login_state
 
+    async def status(self) -> AuthStatus:
+        state: dict[Login, LoginState] = {"in": "authenticated", "out": "unauthenticated", "unknown": "unknown"}
+        accounts = (Account(f"{self.label} account", email="me@example.org"),) if self.login_state == "in" else ()
+        return AuthStatus(state[self.login_state], accounts)
+
+    async def authenticate(self, method: AuthMethod, key: str | None) -> None:
+        if method.key_of is not None and key is not None:
+            self.keys.append(key)
+            self.login_state = "in"
+        if self.login_state == "out":
+            raise LoginNeeded(f"{self.label} has no login yet. {method.description}")
+
+    async def logout(self) -> None:
+        if self.refuses_logout is not None:
+            raise self.refuses_logout
+        self.logouts += 1
+        self.login_state = "out"
+
+    def login_files(self) -> tuple[Path, ...]:
+        return (self.login_file,)
+
+    def login_environment(self) -> dict[str, str]:
+        return {}
+
     async def inspect(self) -> Inspection:
         return Inspection("1.0", Path("/nowhere") / self.name, self.held, self.problems)
 
@@ -295,7 +371,7 @@ class ScriptedBackend:
         await anyio.lowlevel.checkpoint()
         if self.refuses is not None:
             raise self.refuses
-        if resume is None and self.login_state == "out":
+        if resume is None and self.login_state == "out" and spec.endpoint is None:
             raise LoginNeeded.at_start(self.label, self.auth.description)
         if resume is not None and resume not in self.stored:
             raise SessionNotFound(resume)
@@ -364,6 +440,9 @@ class ScriptedBackend:
         if self.refuses_delete is not None:
             raise self.refuses_delete
         self.stored.pop(session_id, None)
+
+    def offer_models(self, ids: Sequence[str] | None) -> None:
+        pass
 
     def lab(self, folder: Path, model_url: str) -> dict[str, str]:
         return {}

@@ -337,3 +337,16 @@ async def test_with_generated_titles_off_no_session_is_asked_and_a_set_one_count
         assert not cli.title_asked.is_set()
         await editor.request("session/set_title", sessionId=session, title="Mine")
         assert await title_of(editor, session) == "Mine"
+
+
+async def test_of_two_who_rename_at_once_the_client_ends_with_what_is_stored_last(tmp_path: Path) -> None:
+    """The store tells both, ours behind the other's: no echo then, since the other counted meanwhile (issue 4)."""
+    alpha = ScriptedBackend()
+    async with editor_on(alpha) as editor:
+        session = await editor.new(tmp_path)
+        for ours in ("First", "Ours"):
+            await editor.request("session/set_title", sessionId=session, title=ours)
+        for title in ("Theirs", "First", "Ours", "Ours"):
+            alpha.hear(session, title, "user")
+        await editor.round_trip()
+        assert editor.titles(session) == ["First", "Ours", "Theirs", "Ours"]

@@ -8,7 +8,7 @@ and never raise.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
@@ -22,7 +22,16 @@ from .errors import BackendGone
 
 if TYPE_CHECKING:
     # Not needed to find and start a CLI, which is done first.
-    from acp_manifold.translators.updates import BackgroundTask, Prompt, Question, TaskOutput, TurnEnd, Update
+    from acp_manifold.translators.auth import AuthStatus, Endpoint
+    from acp_manifold.translators.updates import (
+        BackgroundTask,
+        ConfigOption,
+        Prompt,
+        Question,
+        TaskOutput,
+        TurnEnd,
+        Update,
+    )
 
 Login: TypeAlias = Literal["in", "out", "unknown"]
 """`out` only when it is certain that the next prompt would fail for want of a login."""
@@ -47,6 +56,10 @@ class AuthMethod(NamedTuple):
     name: str
     description: str
     """What the person does, with the command to type."""
+    command: tuple[str, ...] = ()
+    """The CLI's own login, to be run in a terminal; empty for a way that is not taken there."""
+    key_of: str | None = None
+    """Whose API key it takes from a client that sends one; None: it takes none."""
 
 
 class SessionSpec(NamedTuple):
@@ -61,6 +74,8 @@ class SessionSpec(NamedTuple):
     """A title a client set that the CLI's store may not hold yet: to be written with the first turn."""
     id: str | None = None
     """For a new session that was let go before its first turn: the id it had, to be kept if the CLI lets us choose."""
+    endpoint: Endpoint | None = None
+    """Where its model requests go; it counts as a login. None: the CLI's own configuration counts."""
 
 
 class SessionRow(NamedTuple):
@@ -187,6 +202,28 @@ class BackendSession(Protocol):
         """
         ...
 
+    @property
+    def options(self) -> tuple[ConfigOption, ...]:
+        """What can be set, as far as it is known now, with what holds; later news are told as an `Options` update.
+
+        Known as soon as the session is live; where only the CLI can tell, what it told last is taken until it does.
+        """
+        ...
+
+    async def set_option(self, option_id: str, value: str | bool) -> None:
+        """Set one of `options`, now, or for the next request to the model if a turn runs.
+
+        Returns when it holds, after the `Options` update that says so. It holds for whatever CLI serves the session
+        from then on, for as long as `Backend.follow` is entered.
+
+        Raises:
+            InvalidParams: No such option or value; the text names what there is.
+            InvalidRequest: The CLI refuses, in its words.
+            RestartNeeded: The session, which is `resting`, is to be let go, opened again and asked once more.
+            BackendGone: The process ended meanwhile.
+        """
+        ...
+
     def abandon(self) -> None:
         """Tell the end of every call that is open, in the background too; nothing is told afterwards."""
         ...
@@ -279,9 +316,21 @@ class Backend(Protocol):
     has_archive: bool
     """Whether the store has an archive of its own; without one the bridge remembers what is archived."""
 
+    endpoint_types: tuple[str, ...]
+    """The APIs an endpoint set by a client may speak, in the protocol's words (`anthropic`, `openai`); empty: none."""
+
     @property
     def auth(self) -> AuthMethod:
-        """How a person logs in."""
+        """How a person logs in: the first of `auth_methods`."""
+        ...
+
+    @property
+    def auth_methods(self) -> tuple[AuthMethod, ...]:
+        """Every way to log in. Cheap, as `program` is."""
+        ...
+
+    def login_environment(self) -> dict[str, str]:
+        """The whole environment that `AuthMethod.command` is to run in."""
         ...
 
     def program(self) -> Program | None:
@@ -306,6 +355,40 @@ class Backend(Protocol):
 
     async def login(self) -> Login:
         """Whether the CLI has a login. Never starts a session, never goes to the network."""
+        ...
+
+    async def status(self) -> AuthStatus:
+        """The login and its accounts, as exactly as can be told without the network; changes nothing.
+
+        May start the CLI to ask it, where `login` leaves the question open.
+        """
+        ...
+
+    async def authenticate(self, method: AuthMethod, key: str | None) -> None:
+        """Log in by one of `auth_methods`, as far as no person is needed for it. Ends well if there is a login then.
+
+        Args:
+            method: Which.
+            key: The API key that the client sent along, for a method that takes one.
+
+        Raises:
+            LoginNeeded: There is no login; the message says what to do.
+            BackendFault: The CLI refuses the key.
+        """
+        ...
+
+    async def logout(self) -> None:
+        """Have the CLI forget the login that it has stored, and nothing else; none is no error.
+
+        A login that comes from the environment or from the person's settings stays.
+
+        Raises:
+            BackendFault: It could not.
+        """
+        ...
+
+    def login_files(self) -> tuple[Path, ...]:
+        """Files whose change may be one of `status`."""
         ...
 
     async def inspect(self) -> Inspection:
@@ -417,6 +500,14 @@ class Backend(Protocol):
 
         Raises:
             InvalidRequest: Another process has it; see `session`.
+        """
+        ...
+
+    def offer_models(self, ids: Sequence[str] | None) -> None:
+        """What the endpoint that the CLI is pointed at serves, asked for by others: offered in place of the CLI's list.
+
+        Args:
+            ids: Models as the CLI takes them; None: the CLI's own list again. Open sessions tell it.
         """
         ...
 

@@ -11,29 +11,32 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import anyio
 
-from acp_manifold.translators.acp import prompts, requests, v1
+from acp_manifold.translators.acp import options, prompts, requests, v1
 from acp_manifold.translators.acp.capabilities import ClientCapabilities, client_capabilities
 from acp_manifold.translators.acp.output import ToolOutputs
 from acp_manifold.translators.acp.requests import TITLE_METHODS, BadParams
 from acp_manifold.translators.narrow import JsonObject, as_int
 from acp_manifold.translators.titles import normalise
-from acp_manifold.translators.updates import MessageChunk, Prompt, Question, Text, Update
+from acp_manifold.translators.updates import MessageChunk, Options, Prompt, Question, Text, Update
 
-from .backend import Backend
 from .client import Replay
-from .errors import InvalidRequest, LoginNeeded, MethodNotFound, PeerGone, RemoteError
+from .errors import InvalidRequest, MethodNotFound, PeerGone, RemoteError
 from .hub import Hub
 from .listing import decode_cursor, encode_cursor
+from .logins import auth_methods
 from .messages import encode
 from .outbound import Outbound
 from .peer import Call, Peer, Receive
 from .recent import is_said
 from .session import Session
 from .version import __version__
+
+if TYPE_CHECKING:
+    from .auth_news import AuthNews
 
 logger = logging.getLogger(__name__)
 
@@ -42,12 +45,17 @@ Method: TypeAlias = "Callable[[Connection, JsonObject, Call], JsonObject | Await
 """A method that stands in a module of its own; it may raise what `Handler.request` may."""
 
 METHODS: dict[str, str] = {
+    **dict.fromkeys(("authenticate", "logout", "auth/status"), "auth"),
+    **dict.fromkeys(("providers/list", "providers/set", "providers/disable"), "providers"),
     **dict.fromkeys(TITLE_METHODS, "titles"),
     "_acp-manifold/background/list": "background",
     "_acp-manifold/background/output": "background",
     "_acp-manifold/background/stop": "background",
     "_session/async_task/stop": "background",
     **dict.fromkeys(("session/fork", "session/archive", "session/unarchive", "session/status"), "lifecycle"),
+    "session/set_config_option": "config",
+    "session/set_mode": "config",
+    "session/set_model": "config",
 }
 """In which module of `methods` a method stands, in its table `TABLE`: nobody pays for one that is not used."""
 
@@ -60,6 +68,8 @@ class _Attached:
     chunk_key: tuple[str, str, str | None] | None = None
     """Of the last text chunk, so that `chunk_render` can be used again."""
     chunk_render: Callable[[str], bytes] | None = None
+    mode: str | None = None
+    """The mode that the client knows of."""
 
 
 class _Loading(NamedTuple):
@@ -77,6 +87,8 @@ class Connection:
         self.hub = hub
         self.can = ClientCapabilities()
         """What the client has said it takes."""
+        self.auth_news: AuthNews | None = None
+        """For a client that has asked whether there is a login."""
         self._outbound = outbound
         self._peer = Peer(self, outbound)
         self._initialized = False
@@ -86,7 +98,6 @@ class Connection:
         self._loading: dict[str, _Loading] = {}
         """Sessions whose history is being told."""
         self._methods: dict[str, Serve] = {
-            "authenticate": self._authenticate,
             "session/new": self._new,
             "session/load": self._load,
             "session/resume": self._resume,
@@ -94,7 +105,6 @@ class Connection:
             "session/prompt": self._prompt,
             "session/close": self._close,
             "session/delete": self._delete,
-            "session/set_config_option": self._set_config_option,
         }
 
     async def run(self, receive: Receive) -> None:
@@ -136,7 +146,13 @@ class Connection:
 
     def closed(self) -> None:
         """The client is gone."""
+        if self.auth_news is not None:
+            self.auth_news.close()
         self.hub.leave(self)
+
+    def notify(self, method: str, params: JsonObject) -> None:
+        """Tell the client of something that belongs to no session."""
+        self._peer.notify(method, params)
 
     # -- Client -----------------------------------------------------------------------------------
 
@@ -172,10 +188,19 @@ class Connection:
                 attached.chunk_key = key
             self._outbound.send_text(session_id, key, update.content.text, render)
             return
+        if isinstance(update, Options):
+            for body in options.updates(update.options, self.can, attached.mode):
+                self._notify(session_id, body)
+            attached.mode = options.current_mode(update.options)
+            return
         shown = attached.outputs.shown(update)
         if shown is not None:
             params = v1.update_params(session_id, shown)
             self._outbound.send({"jsonrpc": "2.0", "method": "session/update", "params": params}, session_id)
+
+    def _notify(self, session_id: str, body: JsonObject) -> None:
+        params: JsonObject = {"sessionId": session_id, "update": body}
+        self._outbound.send({"jsonrpc": "2.0", "method": "session/update", "params": params}, session_id)
 
     # -- requests ---------------------------------------------------------------------------------
 
@@ -187,26 +212,11 @@ class Connection:
         self.can = client_capabilities(params)
         if first:
             self.hub.warm_up()
-        methods: list[JsonObject] = [
-            {"id": b.auth.id, "name": b.auth.name, "description": b.auth.description}
-            for b in self.hub.backends.values()
-        ]
-        return v1.initialize_result(__version__, methods, self.can)
-
-    async def _authenticate(self, params: JsonObject, call: Call) -> JsonObject:
-        wanted = requests.required_text(params, "methodId")
-        for backend in self.hub.backends.values():
-            if backend.auth.id == wanted:
-                if await backend.login() == "out":
-                    raise LoginNeeded(f"{backend.label} has no login yet. {backend.auth.description}")
-                return {}
-        known = ", ".join(b.auth.id for b in self.hub.backends.values())
-        raise BadParams("methodId", f"{wanted[:100]!r} is none of this agent's methods: {known}")
+        return v1.initialize_result(__version__, auth_methods(self.hub.backends.values(), self.can), self.can)
 
     async def _new(self, params: JsonObject, call: Call) -> JsonObject:
         session = await self.hub.new(requests.session_setup(params), self)
-        self._attach(session.id, call)
-        return {"sessionId": session.id, "configOptions": [self._backend_option(session)]}
+        return {"sessionId": session.id, **self.opened(session, call)}
 
     def _load(self, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
         return self._open(params, call, replay=True)
@@ -229,8 +239,7 @@ class Connection:
                 self._let_through(session_id, loading.before, waited)
             self._end_loading(session_id)
             raise
-        self._attach(session_id, call, attached)
-        return {"configOptions": [self._backend_option(session)]}
+        return self.opened(session, call, attached)
 
     def _hold_back(self, session_id: str) -> None:
         """A history is told from now on, with all that was said so far: what is said comes behind the answer."""
@@ -242,18 +251,22 @@ class Connection:
         if loading is not None:
             loading.answered.set()
 
-    def opened(self, session: Session, call: Call) -> JsonObject:
-        """What is answered about a session that was just opened; its updates come right behind the answer."""
-        self._attach(session.id, call)
-        return {"configOptions": [self._backend_option(session)]}
+    def opened(self, session: Session, call: Call, attached: _Attached | None = None) -> JsonObject:
+        """What is said of a session in the answer to the request that opened it; its updates go out right behind."""
+        held = session.options
+        self._attach(session.id, options.current_mode(held), call, attached or _Attached())
+        return options.opened(held, self.can)
 
-    def _attach(self, session_id: str, call: Call, attached: _Attached | None = None) -> None:
-        """Let updates of a session through as soon as the request that opened it is answered."""
+    def _attach(self, session_id: str, mode: str | None, call: Call, attached: _Attached) -> None:
         if session_id in self._attached:
+            self._attached[session_id].mode = mode
             return
+        # The answer says it as well, and better.
+        self._opening[session_id] = [u for u in self._opening.get(session_id, []) if not isinstance(u, Options)]
 
         def answered() -> None:
-            self._let_through(session_id, attached or _Attached(), self._opening.pop(session_id, []))
+            attached.mode = mode
+            self._let_through(session_id, attached, self._opening.pop(session_id, []))
 
         call.on_answered = answered
 
@@ -292,18 +305,8 @@ class Connection:
         return self._run_prompt(session, prompt, call)
 
     def _run_prompt(self, session: Session, prompt: Prompt, call: Call) -> Awaitable[JsonObject]:
-        first = not session.prompted and session.turns.idle
         turn = session.prompt(prompt, self)
         call.on_cancel = partial(session.cancel_turn, turn)
-        if first and len(self.hub.backends) > 1:
-            option = v1.backend_option(session.backend.name, [(session.backend.name, session.backend.label)])
-            self._peer.notify(
-                "session/update",
-                {
-                    "sessionId": session.id,
-                    "update": {"sessionUpdate": "config_option_update", "configOptions": [option]},
-                },
-            )
 
         async def outcome() -> JsonObject:
             try:
@@ -337,27 +340,6 @@ class Connection:
         finally:
             self.forget_ended(session_id)
         return {}
-
-    def _set_config_option(self, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
-        session = self.hub.session(requests.session_id(params), self)
-        option, value = requests.config_choice(params)
-        if option != "backend":
-            raise BadParams("configId", f"{option[:100]!r} is no option of this session; there is: backend")
-        if not isinstance(value, str):
-            raise BadParams("value", "must be a string")
-        switched = session.switch(self.hub.choose(value))
-
-        async def answer() -> JsonObject:
-            await switched
-            return {"configOptions": [self._backend_option(session)]}
-
-        return answer()
-
-    def _backend_option(self, session: Session) -> JsonObject:
-        choices: list[Backend] = [session.backend]
-        if not session.prompted and session.turns.idle:
-            choices = list(self.hub.backends.values())
-        return v1.backend_option(session.backend.name, [(b.name, b.label) for b in choices])
 
 
 def _render_chunk(session_id: str, update: MessageChunk, text: str) -> bytes:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -32,6 +32,9 @@ from .listing import PAGE, Page, Place, join, with_rows
 from .session import Session
 from .titles import TitleKeeper
 from .watch import Watcher
+
+if TYPE_CHECKING:
+    from acp_manifold.translators.auth import Endpoint
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +84,10 @@ class Hub:
         """
         self.backends = {backend.name: backend for backend in backends}
         self.default = backends[0]
+        self.endpoints: dict[str, Endpoint] = {}
+        """By backend, where the model requests of sessions opened from now on go, as a client has set it; secret."""
+        self.login_listeners: list[Callable[[], None]] = []
+        """Called when a login may have changed by what was asked of us."""
         self._ledger = ledger
         self._grace = grace
         self._idle = idle
@@ -121,6 +128,15 @@ class Hub:
             await backend.warm_up()
         except BridgeError as exc:
             logger.warning("%s is not ready: %s", backend.name, exc.message)
+
+    def start_soon(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
+        """Do some work that is no request's, for as long as the hub lives at most."""
+        self._group.start_soon(work)
+
+    def login_changed(self) -> None:
+        """A login, or an endpoint that counts as one, may be another one now."""
+        for heard in list(self.login_listeners):
+            heard()
 
     @property
     def _group(self) -> TaskGroup:
@@ -314,7 +330,7 @@ class Hub:
                 backend, row = located.backend, located.row
                 title = self._keeper.seen_in_store(located.key, row.title, row.title_origin)
                 self._let_title_go(located.key)
-                forked = await backend.fork(row.id, spec)
+                forked = await backend.fork(row.id, spec._replace(endpoint=self.endpoints.get(backend.name)))
         if forked is None:
             copy = await self._start(backend, spec, client, known=None)
             if title.origin != "none":
@@ -366,13 +382,14 @@ class Hub:
     ) -> Session:
         session = Session(
             backend,
-            spec,
+            spec._replace(endpoint=self.endpoints.get(backend.name)),
             self._keeper,
             self._bind,
             grace=self._grace,
             idle=self._idle,
             name_it=self._name_them,
             known=known,
+            choices=tuple(self.backends.values()),
         )
         session.attach(client)
         if known is not None:
@@ -563,6 +580,7 @@ class Hub:
         session = self._sessions.get(ours)
         if session is not None:
             session.tell_title(stored)
+            await session.title_left(stored)
         return stored
 
     async def _write_title(self, session_id: str, title: str, found: Key | None) -> str:
@@ -665,6 +683,10 @@ class Hub:
 
     def describe(self, page: Page) -> list[tuple[str, str, SessionRow, str | None]]:
         """For each row of a page: our id, the backend, the row, and the title to show."""
+        for name, row in page.rows:
+            session = self._by_key.get(Key(name, row.id))
+            if session is not None and session.left is not None:
+                session.part()
         aliases = {name: self._ledger.aliases(name) for name in self.backends}
         for name, row in page.rows:
             self._see(aliases[name].get(row.id, row.id), Key(name, row.id))

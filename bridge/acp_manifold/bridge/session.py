@@ -7,18 +7,21 @@ are changed synchronously; only then is anything awaited.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from acp_manifold.translators.acp.prompts import typed_text
+from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import (
     BackgroundTask,
     Commands,
+    ConfigOption,
     MessageChunk,
+    Options,
     Prompt,
     Question,
     SessionInfo,
@@ -32,18 +35,23 @@ from .errors import (
     BackendGone,
     BridgeError,
     InvalidRequest,
+    RestartNeeded,
     SessionEnded,
     SessionNotFound,
     TaskNotFound,
     find_bridge_error,
 )
 from .ledger import Key
+from .options import backend_option
 from .permissions import Questions
 from .recent import Recent
 from .rest import Rest
 from .slot import Slot
 from .titles import NO_TITLE, TitleKeeper
 from .turn import CANCELLED, Turn, TurnQueue
+
+if TYPE_CHECKING:
+    from acp_manifold.translators.auth import Endpoint
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +69,17 @@ class Bound(Protocol):
         ...
 
 
+class _LeftTitle(NamedTuple):
+    """A title that stands in two places."""
+
+    key: Key
+    """The session that was left behind."""
+    before: str | None
+    """What that was called, or at least shown as."""
+    given: str
+    """What stands there now."""
+
+
 class Session:
     """A session of the hub. `id` is what clients call it, `key` what its backend does."""
 
@@ -75,6 +94,7 @@ class Session:
         idle: float,
         name_it: bool = True,
         known: tuple[str, str] | None = None,
+        choices: Sequence[Backend] = (),
     ) -> None:
         """
         Args:
@@ -86,6 +106,7 @@ class Session:
             idle: Seconds without any event after which the backend is let go until the next prompt; 0: never.
             name_it: Whether it is asked for a generated title while it has none.
             known: Our id and the backend's, for a session that is in a store.
+            choices: Who could serve it, as long as it has had no prompt.
         """
         self.backend = backend
         """Who is to serve it."""
@@ -110,6 +131,12 @@ class Session:
         """How many requests of ours, other than turns, the backend works on."""
         self._commands: Commands | None = None
         """The slash commands told last: a session that comes back tells them again."""
+        self._choices = choices
+        self._options: tuple[ConfigOption, ...] = ()
+        """Those of the backend that serves."""
+        self._told: tuple[ConfigOption, ...] = ()
+        self._setting = anyio.Lock()
+        """Held while an option changes: the changes are made in the order they were asked for."""
         self._slot = Slot(self, self._opening, self._opened)
         self._at_rest = anyio.Lock()
         """Held while the store is looked at or written with no CLI on the session."""
@@ -123,6 +150,8 @@ class Session:
         self._from_store = known is not None
         self._left: Key | None = None
         """What the session was before its conversation began anew, as long as nothing was said since."""
+        self._left_title: _LeftTitle | None = None
+        """That of what was before, if a title given since stands there too."""
         self._over = anyio.Event()
 
     # -- life ---------------------------------------------------------------------------------
@@ -196,8 +225,12 @@ class Session:
                 self.cancel_turn(turn)
         self.questions.withdraw(client)
 
-    def switch(self, backend: Backend) -> Awaitable[None]:
+    def switch(self, backend: Backend, endpoint: Endpoint | None = None) -> Awaitable[None]:
         """Have another backend serve the session, which has had no prompt yet: decided at once, done when awaited.
+
+        Args:
+            backend: Which.
+            endpoint: Where its model requests go; None: as the CLI is configured.
 
         Raises:
             InvalidRequest: It has had one.
@@ -205,14 +238,18 @@ class Session:
         """
         if self.prompted or not self.turns.idle:
             raise InvalidRequest("the backend of a session is fixed with its first prompt")
-        before, self.backend = self.backend, backend
+        before, self.backend = (self.backend, self.spec.endpoint), backend
+        self.spec = self.spec._replace(endpoint=endpoint)
+        if backend is not before[0]:
+            self._options = ()
 
         async def done() -> None:
             try:
                 await self._served()
             except BridgeError:
                 if self.backend is backend and not self.prompted:
-                    self.backend = before
+                    self.backend = before[0]
+                    self.spec = self.spec._replace(endpoint=before[1])
                 raise
 
         return done()
@@ -225,6 +262,38 @@ class Session:
                 return live
             await self._slot.release()
 
+    # -- options --------------------------------------------------------------------------------
+
+    @property
+    def options(self) -> tuple[ConfigOption, ...]:
+        """What can be set, with what holds: the backend first, then what its CLI offers."""
+        fixed = self.prompted or not self.turns.idle or not self._choices
+        return (backend_option(self.backend, (self.backend,) if fixed else self._choices), *self._options)
+
+    async def set_option(self, option_id: str, value: str | bool) -> None:
+        """Set an option of the backend's; a prompt that comes later runs with it.
+
+        Raises:
+            BridgeError: What `BackendSession.set_option` raises, or the backend can't serve the session.
+        """
+        async with self._setting:
+            with self._working():
+                live = await self._served()
+                try:
+                    await live.set_option(option_id, value)
+                    return
+                except RestartNeeded:
+                    await self._slot.release()
+                except BackendGone as exc:
+                    logger.info("session %s: %s is set again: %s", self.id, option_id, exc.message)
+                await (await self._served()).set_option(option_id, value)
+
+    def _tell_options(self) -> None:
+        if self.options != self._told:
+            self._told = self.options
+            for client in self.clients:
+                client.deliver(self.id, Options(self._told))
+
     # -- what the backend tells -----------------------------------------------------------------
 
     def update(self, update: Update) -> None:
@@ -236,6 +305,11 @@ class Session:
             if update == self._commands:
                 return
             self._commands = update
+        if isinstance(update, Options):
+            if self._serving is self.backend:
+                self._options = update.options
+                self._tell_options()
+            return
         self.recent.add(update)
         # Who typed it has it on the screen.
         driver = self._speaker() if isinstance(update, MessageChunk) and update.role == "user" else None
@@ -292,6 +366,9 @@ class Session:
             self.id = live.id
             self.questions = Questions(self.id)
         self._name(Key(self._serving.name, live.id))
+        if self._serving is self.backend:
+            self._options = live.options
+            self._tell_options()
 
     def _name(self, key: Key) -> None:
         """What the backend calls the session now."""
@@ -302,11 +379,26 @@ class Session:
             self._follows.enter_context(self._serving.follow(key.id, self.spec.cwd))
             self._bound(self, before, left=self._left)
 
-    async def _leave_behind(self) -> None:
-        """Once the new conversation is in the store, the one before is a session of its own."""
-        if self._left is not None and await self._stored() is not None:
-            left, self._left = self._left, None
+    @property
+    def left(self) -> Key | None:
+        """What the session was before its conversation began anew, as long as nothing was said since."""
+        return self._left
+
+    def part(self) -> None:
+        """The new conversation is in the store: from now on, the one before is a session of its own."""
+        left, self._left = self._left, None
+        if left is not None:
             self._bound(self, None, left=left)
+
+    async def _leave_behind(self) -> None:
+        if self._left is not None and await self._stored() is not None:
+            self.part()
+        if self._left is None and self._left_title is not None:
+            left, self._left_title = self._left_title, None
+            try:
+                await self._title_of_its_own(left)
+            except BridgeError as exc:
+                logger.warning("what session %s left behind keeps its later title: %s", self.id, exc.message)
 
     # -- turns ----------------------------------------------------------------------------------
 
@@ -318,6 +410,7 @@ class Session:
         """
         turn = Turn(prompt, client)
         self.turns.add(turn)
+        self._tell_options()
         return turn
 
     def cancel(self) -> None:
@@ -385,6 +478,9 @@ class Session:
             turn.settle(error)
 
     async def _prompt(self, turn: Turn) -> None:
+        if self._setting.locked():
+            async with self._setting:
+                pass
         live = await self._served()
         if turn.state == "running":
             self._ask_for_title(turn, live)
@@ -484,6 +580,36 @@ class Session:
             if self._from_store:
                 raise SessionNotFound(self.id)
             return title
+
+    async def title_left(self, title: str) -> None:
+        """Give a title to what was before the conversation began anew too, as long as nothing was said since.
+
+        Should the agent end before that, the conversation is what it was, by our id, and has to be called so.
+        """
+        left = self._left
+        if left is None:
+            return
+        try:
+            row = await self._serving.find(left.id)
+            if row is None:
+                return  # Nothing was said there either, or it is gone for good.
+            own = self._keeper.current(left).text or row.title
+            before = self._left_title.before if self._left_title is not None else own
+            self._left_title = _LeftTitle(left, before, await self._title_at_rest(left, title))
+        except BridgeError as exc:
+            logger.warning("session %s would lose its title if it ended now: %s", self.id, exc.message)
+
+    async def _title_of_its_own(self, left: _LeftTitle) -> None:
+        """What was left behind is called as it was before, unless somebody has renamed it since."""
+        row = await self._serving.find(left.key.id)
+        if left.before is not None and row is not None and normalise(row.title or "") == left.given:
+            await self._title_at_rest(left.key, left.before)
+
+    async def _title_at_rest(self, key: Key, title: str) -> str:
+        try:
+            return await self._keeper.set(key, title, lambda text: self._serving.rename(key.id, text))
+        finally:
+            self._keeper.let_go(key)
 
     def tell_title(self, title: str) -> None:
         """Tell every attached client the session's title."""

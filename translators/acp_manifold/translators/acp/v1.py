@@ -217,18 +217,6 @@ def session_row(
     return row
 
 
-def backend_option(current: str, choices: list[tuple[str, str]]) -> JsonObject:
-    """The config option that says which backend serves the session; `choices` are (name, label)."""
-    return {
-        "id": "backend",
-        "name": "Backend",
-        "description": "The coding CLI that serves this session; fixed with the first prompt",
-        "type": "select",
-        "currentValue": current,
-        "options": [{"value": name, "name": label} for name, label in choices],
-    }
-
-
 def initialize_result(version: str, auth_methods: list[JsonObject], can: ClientCapabilities) -> JsonObject:
     """The answer to `initialize`: what is advertised here is what the connection serves.
 
@@ -256,6 +244,8 @@ def initialize_result(version: str, auth_methods: list[JsonObject], can: ClientC
                 "title": {},
                 "setTitle": {},
             },
+            "auth": {"logout": {}, "status": {}},
+            "providers": {},
             "_meta": {META_KEY: {"background": True}},
         },
         "authMethods": auth_methods,
