@@ -8,11 +8,12 @@ and never raise.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
+from acp_manifold.translators.acp.requests import ArchiveFilter as ArchiveFilter
 from acp_manifold.translators.mcp import HttpServer as HttpServer
 from acp_manifold.translators.mcp import McpServer as McpServer
 from acp_manifold.translators.mcp import StdioServer as StdioServer
@@ -92,6 +93,8 @@ class SessionRow(NamedTuple):
     title_origin: StoreOrigin | None = None
     """None when `title` is no title but the first prompt, or missing."""
     additional_directories: tuple[str, ...] = ()
+    archived: bool = False
+    """Whether the store has it in its archive, or the query says that it is in ours."""
 
 
 class ListQuery(NamedTuple):
@@ -103,6 +106,9 @@ class ListQuery(NamedTuple):
     """Only sessions of this directory (absolute; links resolved by the backend as its CLI does)."""
     before: tuple[str, str] | None = None
     """Only rows whose (updated_at, id) sorts before this pair."""
+    archived: ArchiveFilter = "exclude"
+    in_our_archive: frozenset[str] = frozenset()
+    """Sessions that count as archived, whatever the store says: for a backend without an archive."""
 
 
 class Held(NamedTuple):
@@ -126,6 +132,10 @@ class Inspection(NamedTuple):
     """Who has which session open; None if that can't be told here."""
     problems: tuple[str, ...] = ()
     """What is wrong, each a sentence with what to do about it."""
+
+
+async def no_wait() -> None:
+    """There is always room."""
 
 
 class Host(Protocol):
@@ -319,6 +329,8 @@ class Backend(Protocol):
     """One line: how to install the CLI."""
     mcp_sse: bool
     """Whether it takes MCP servers that speak SSE; one that doesn't refuses the session (`InvalidParams`)."""
+    has_archive: bool
+    """Whether the store has an archive of its own; without one the bridge remembers what is archived."""
 
     endpoint_types: tuple[str, ...]
     """The APIs an endpoint set by a client may speak, in the protocol's words (`anthropic`, `openai`); empty: none."""
@@ -430,11 +442,63 @@ class Backend(Protocol):
         """The row of one session, or None. An id is never used as a path."""
         ...
 
-    async def replay(self, session_id: str, emit: Callable[[Update], None]) -> None:
-        """Tell the whole history: what was said and done, each item once, in order.
+    async def replay(
+        self, session_id: str, emit: Callable[[Update], None], room: Callable[[], Awaitable[None]] = no_wait
+    ) -> None:
+        """Tell the whole history: what was said and done, each item once, in order, as it is read.
+
+        The updates of an item name it as they did when it was said: by message or tool call. Works on a
+        session that somebody has open, too, and then tells what the store has of it.
+
+        Args:
+            session_id: The session.
+            emit: Takes the updates.
+            room: Waits while whoever takes them is behind; awaited between pieces of the history.
 
         Raises:
             SessionNotFound: No such session in the store.
+        """
+        ...
+
+    async def refuse_if_held(self, session_id: str) -> None:
+        """Look whether another process has a session of the store; `session` looks for itself.
+
+        Raises:
+            InvalidRequest: One has, or the store will not let it be opened, as far as can be told beforehand.
+        """
+        ...
+
+    async def fork(self, session_id: str, spec: SessionSpec) -> str:
+        """Make a copy of a session in the store, which whoever has the session open does not notice.
+
+        The copy has the history up to now and the title, can be found at once, and is served by
+        `session` with the same `spec` next.
+
+        Args:
+            session_id: The session to copy; it may be open anywhere.
+            spec: Where the copy goes on, and with what.
+
+        Returns:
+            The copy's id.
+
+        Raises:
+            SessionNotFound: No such session in the store.
+            InvalidRequest: The store refuses, with `data.reason`.
+        """
+        ...
+
+    async def archive(self, session_id: str, archived: bool) -> None:
+        """Put a session into the store's archive, or take it out; no error if that is so already.
+
+        A backend whose store has no archive (`has_archive`) only sees to it that its store does not say otherwise.
+
+        Args:
+            session_id: A session of the store; to be archived it must not be served here.
+            archived: Which of the two.
+
+        Raises:
+            SessionNotFound: No such session in the store.
+            InvalidRequest: Another process has it; see `session`.
         """
         ...
 

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from acp_manifold.translators.updates import Question, Update
 
 if TYPE_CHECKING:
     from acp_manifold.translators.forms import Form, FormAnswer
+
+
+class Replay(NamedTuple):
+    """Where the history of a session goes: to one client, which hears nothing else of the session meanwhile."""
+
+    begin: Callable[[], None]
+    """From now on what is said in the session waits, for this client, until the history is told."""
+    emit: Callable[[Update], None]
+    """Tells a piece of the history."""
+    room: Callable[[], Awaitable[None]]
+    """Waits while the client is behind."""
 
 
 class Client(Protocol):

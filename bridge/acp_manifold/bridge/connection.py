@@ -11,7 +11,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+
+import anyio
 
 from acp_manifold.translators.acp import options, prompts, requests, v1
 from acp_manifold.translators.acp.capabilities import ClientCapabilities, client_capabilities
@@ -22,6 +24,7 @@ from acp_manifold.translators.narrow import JsonObject, as_int
 from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import MessageChunk, Options, Prompt, Question, Text, Update
 
+from .client import Replay
 from .errors import InvalidRequest, MethodNotFound, PeerGone, RemoteError
 from .hub import Hub
 from .listing import decode_cursor, encode_cursor
@@ -29,6 +32,7 @@ from .logins import auth_methods
 from .messages import encode
 from .outbound import Outbound
 from .peer import Call, Peer, Receive
+from .recent import is_said
 from .session import Session
 from .version import __version__
 
@@ -51,6 +55,7 @@ METHODS: dict[str, str] = {
     "_acp-manifold/background/output": "background",
     "_acp-manifold/background/stop": "background",
     "_session/async_task/stop": "background",
+    **dict.fromkeys(("session/fork", "session/archive", "session/unarchive", "session/status"), "lifecycle"),
     "session/set_config_option": "config",
     "session/set_mode": "config",
     "session/set_model": "config",
@@ -76,6 +81,14 @@ class _Outputs(Protocol):
     def render(self, session_id: str, update: Update) -> JsonObject | None: ...
 
 
+class _Loading(NamedTuple):
+    """A history that is being told."""
+
+    before: _Attached | None
+    """What was kept for the session, if the client heard of it before."""
+    answered: anyio.Event
+
+
 class Connection:
     """A client's link to the hub. Satisfies `Handler` for its peer and `Client` for its sessions."""
 
@@ -91,6 +104,8 @@ class Connection:
         self._attached: dict[str, _Attached] = {}
         self._opening: dict[str, list[Update]] = {}
         """Updates of sessions whose opening is not answered yet: they come right behind the answer."""
+        self._loading: dict[str, _Loading] = {}
+        """Sessions whose history is being told."""
         self._methods: dict[str, Serve] = {
             "session/new": self._new,
             "session/load": self._load,
@@ -196,13 +211,13 @@ class Connection:
         if attached is not None:
             self._send(session_id, attached, update)
 
-    def _listener(self, mode: str | None = None) -> _Attached:
+    def _listener(self) -> _Attached:
         if not self.can.terminal_output:
-            return _Attached(ToolOutputs(), mode=mode)
+            return _Attached(ToolOutputs())
         # Few clients take terminals.
         from acp_manifold.translators.acp.terminals import Terminals
 
-        return _Attached(Terminals(), mode=mode)
+        return _Attached(Terminals())
 
     def _send(self, session_id: str, attached: _Attached, update: Update) -> None:
         if isinstance(update, MessageChunk) and isinstance(update.content, Text):
@@ -257,22 +272,37 @@ class Connection:
     async def _open(self, params: JsonObject, call: Call, *, replay: bool) -> JsonObject:
         session_id = requests.session_id(params)
         setup = requests.session_setup(params)
-        history = self._listener()
-        emit = partial(self._send, session_id, history) if replay else None
+        attached = self._listener()
+        begin, emit = partial(self._hold_back, session_id), partial(self._send, session_id, attached)
+        history = Replay(begin, emit, partial(self.room, session_id)) if replay else None
         try:
-            session = await self.hub.open(session_id, setup, self, emit)
+            session = await self.hub.open(session_id, setup, self, history)
         except BaseException:
-            self._opening.pop(session_id, None)
+            waited = self._opening.pop(session_id, [])
+            loading = self._loading.get(session_id)
+            if loading is not None and loading.before is not None:
+                self._let_through(session_id, loading.before, waited)
+            self._end_loading(session_id)
             raise
-        return self.opened(session, call)
+        return self.opened(session, call, attached)
 
-    def opened(self, session: Session, call: Call) -> JsonObject:
+    def _hold_back(self, session_id: str) -> None:
+        """A history is told from now on, with all that was said so far: what is said comes behind the answer."""
+        self._loading[session_id] = _Loading(self._attached.pop(session_id, None), anyio.Event())
+        self._opening[session_id] = [told for told in self._opening.get(session_id, []) if not is_said(told)]
+
+    def _end_loading(self, session_id: str) -> None:
+        loading = self._loading.pop(session_id, None)
+        if loading is not None:
+            loading.answered.set()
+
+    def opened(self, session: Session, call: Call, attached: _Attached | None = None) -> JsonObject:
         """What is said of a session in the answer to the request that opened it; its updates go out right behind."""
         held = session.options
-        self._attach(session.id, options.current_mode(held), call)
+        self._attach(session.id, options.current_mode(held), call, attached or self._listener())
         return options.opened(held, self.can)
 
-    def _attach(self, session_id: str, mode: str | None, call: Call) -> None:
+    def _attach(self, session_id: str, mode: str | None, call: Call, attached: _Attached) -> None:
         if session_id in self._attached:
             self._attached[session_id].mode = mode
             return
@@ -280,23 +310,35 @@ class Connection:
         self._opening[session_id] = [u for u in self._opening.get(session_id, []) if not isinstance(u, Options)]
 
         def answered() -> None:
-            attached = self._attached[session_id] = self._listener(mode)
-            for update in self._opening.pop(session_id, []):
-                self._send(session_id, attached, update)
+            attached.mode = mode
+            self._let_through(session_id, attached, self._opening.pop(session_id, []))
 
         call.on_answered = answered
 
+    def _let_through(self, session_id: str, attached: _Attached, waited: list[Update]) -> None:
+        self._attached[session_id] = attached
+        for update in waited:
+            self._send(session_id, attached, update)
+        self._end_loading(session_id)
+
+    def forget_ended(self, session_id: str) -> None:
+        """Keep nothing more for a session that may have been ended."""
+        if self.hub.find(session_id, self) is None:
+            self._attached.pop(session_id, None)
+
     async def _list(self, params: JsonObject, call: Call) -> JsonObject:
-        cwd, cursor = requests.list_filter(params)
-        after = decode_cursor(cursor, cwd) if cursor is not None else None
-        page = await self.hub.page(cwd, after)
+        wanted, cursor = requests.list_filter(params)
+        after = decode_cursor(cursor, wanted) if cursor is not None else None
+        page = await self.hub.page(wanted, after)
         rows = [
-            v1.session_row(session_id, row.cwd, row.updated_at, title, row.additional_directories, name)
+            v1.session_row(
+                session_id, row.cwd, row.updated_at, title, row.additional_directories, name, archived=row.archived
+            )
             for session_id, name, row, title in self.hub.describe(page)
         ]
         result: JsonObject = {"sessions": rows}
         if page.next is not None:
-            result["nextCursor"] = encode_cursor(page.next, cwd)
+            result["nextCursor"] = encode_cursor(page.next, wanted)
         return result
 
     def _prompt(self, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
@@ -312,7 +354,12 @@ class Connection:
         call.on_cancel = partial(session.cancel_turn, turn)
 
         async def outcome() -> JsonObject:
-            return v1.prompt_result(await turn.outcome())
+            try:
+                return v1.prompt_result(await turn.outcome())
+            finally:
+                # What was said last waits behind a history that is being told.
+                while (loading := self._loading.get(session.id)) is not None:
+                    await loading.answered.wait()
 
         return outcome()
 
@@ -336,8 +383,7 @@ class Connection:
         try:
             await self.hub.delete(session_id)
         finally:
-            if self.hub.find(session_id, self) is None:
-                self._attached.pop(session_id, None)
+            self.forget_ended(session_id)
         return {}
 
 

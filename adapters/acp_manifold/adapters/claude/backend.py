@@ -6,7 +6,7 @@ import logging
 import os
 import shlex
 import uuid
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ from acp_manifold.bridge.backend import (
     SessionEvents,
     SessionRow,
     SessionSpec,
+    no_wait,
 )
 from acp_manifold.bridge.errors import BackendFault, BackendGone, LoginNeeded, SessionNotFound
 
@@ -54,6 +55,7 @@ class ClaudeBackend:
     label = "Claude Code"
     install_hint = "pip install claude-agent-sdk, or npm install -g @anthropic-ai/claude-code"
     mcp_sse = True
+    has_archive = False
     endpoint_types: tuple[str, ...] = ("anthropic", "bedrock")
     """What Claude Code 2.1.332 speaks to an endpoint of which nothing but URL and headers is known."""
 
@@ -192,7 +194,7 @@ class ClaudeBackend:
         if resume is not None:
             if await self._store.find(resume) is None:
                 raise SessionNotFound(resume)
-            await self._refuse_if_held(resume)
+            await self.refuse_if_held(resume)
             # From here on the process that brings a title back would be ours, and is told of each.
             await self._running_life.guards.hand_over(resume)
         session_id = resume or await self._free_id(spec.id)
@@ -222,7 +224,8 @@ class ClaudeBackend:
             return wanted
         return str(uuid.uuid4())
 
-    async def _refuse_if_held(self, session_id: str) -> None:
+    async def refuse_if_held(self, session_id: str) -> None:
+        """Look into the registry of live processes; see `Backend.refuse_if_held`."""
         from anyio import to_thread
 
         from acp_manifold.adapters.claude.registry import refuse_if_held
@@ -237,6 +240,7 @@ class ClaudeBackend:
     @contextmanager
     def _follow(self, session_id: str, cwd: str) -> Generator[None, None, None]:
         from acp_manifold.adapters.claude.tail import TitleTail
+        from acp_manifold.translators.claude.archive import visible
 
         life = self._running_life
         life.guards.attend()
@@ -245,7 +249,7 @@ class ClaudeBackend:
         def heard(title: Title) -> None:
             live = life.live.get(session_id)
             if live is None or title.origin != "user" or not live.title_appended(title.text):
-                host.title_heard(self.name, session_id, title.text, title.origin)
+                host.title_heard(self.name, session_id, visible(title.text), title.origin)
 
         path = self._store.expected_path(session_id, cwd)
         stop = host.watch(path, TitleTail(path, heard).changed)
@@ -263,6 +267,13 @@ class ClaudeBackend:
 
     async def find(self, session_id: str) -> SessionRow | None:
         """The row of one session; see `Backend.find`."""
+        from anyio import to_thread
+
+        from acp_manifold.adapters.claude.transcripts import copies_of
+
+        # Asked about the sessions of other backends too, for which the rest is not imported.
+        if not await to_thread.run_sync(copies_of, config_dir(self._environ) / "projects", session_id):
+            return None
         await self._guarded()
         return await self._store.find(session_id)
 
@@ -271,18 +282,55 @@ class ClaudeBackend:
         if self._life is not None:
             await self._life.guards.looked()
 
-    async def replay(self, session_id: str, emit: Callable[[Update], None]) -> None:
+    async def replay(
+        self, session_id: str, emit: Callable[[Update], None], room: Callable[[], Awaitable[None]] = no_wait
+    ) -> None:
         """Tell the whole history; see `Backend.replay`."""
         from acp_manifold.adapters.claude.history import replay
 
         path = await self._path(session_id)
         try:
-            await replay(path, emit)
+            await replay(path, emit, room)
         except FileNotFoundError as exc:
             raise SessionNotFound(session_id) from exc
 
+    async def fork(self, session_id: str, spec: SessionSpec) -> str:
+        """Copy the transcript; see `Backend.fork`."""
+        from acp_manifold.adapters.claude.fork import fork
+
+        path = await self._path(session_id)
+        copy = str(uuid.uuid4())
+        try:
+            await fork(path, self._store.expected_path(copy, spec.cwd), copy, spec.cwd)
+        except FileNotFoundError as exc:
+            raise SessionNotFound(session_id) from exc
+        return copy
+
+    async def archive(self, session_id: str, archived: bool) -> None:
+        """Take the mark of another adapter out of the title; see `Backend.archive`."""
+        from acp_manifold.translators.claude.archive import visible
+
+        row = await self._store.find(session_id)
+        if row is None:
+            raise SessionNotFound(session_id)
+        if archived or not row.archived:
+            return
+        title = visible(row.title or "")
+        live = self._life.live.get(session_id) if self._life is not None else None
+        if live is not None:
+            await live.rename(title)
+        else:
+            await self._write_title(session_id, title)
+
     async def rename(self, session_id: str, title: str) -> str:
-        """Title a session at rest; see `Backend.rename`."""
+        """Title a session at rest; see `Backend.rename`. One whose title says that it is archived stays so."""
+        from acp_manifold.translators.claude.archive import PREFIX, visible
+
+        row = await self._store.find(session_id)
+        mark = PREFIX if row is not None and row.archived else ""
+        return visible(await self._write_title(session_id, mark + visible(title)))
+
+    async def _write_title(self, session_id: str, title: str) -> str:
         from anyio import to_thread
 
         from acp_manifold.adapters.claude.at_rest import write_title
@@ -311,7 +359,7 @@ class ClaudeBackend:
         if await to_thread.run_sync(self._store.locate, session_id) is None:
             return
 
-        await self._refuse_if_held(session_id)
+        await self.refuse_if_held(session_id)
         if self._life is not None:
             self._life.guards.end(session_id)
         # An agent that has opened it just now is in no registry yet.

@@ -40,6 +40,7 @@ from acp_manifold.bridge.errors import (
 )
 from acp_manifold.bridge.process import Child
 from acp_manifold.translators.acp.prompts import typed_text
+from acp_manifold.translators.claude.archive import visible
 from acp_manifold.translators.claude.commands import commands
 from acp_manifold.translators.claude.compaction import kept_messages
 from acp_manifold.translators.claude.endings import Failure, failure_kind
@@ -252,7 +253,7 @@ class ClaudeSession:
                 if end is not None:
                     return end
             self._title.write_first()
-            self._conversation.begin(turn.uuid)
+            self._conversation.begin(turn.uuid, prompt)
             turn.sent = True
             self._send(user_message(prompt, turn.uuid))
             if self._options.stale:
@@ -482,7 +483,7 @@ class ClaudeSession:
         if frame.title:
             told = self._title.told(frame.title)
             if told:
-                self._host.title_heard(NAME, self._id, frame.title, "user")
+                self._host.title_heard(NAME, self._id, visible(frame.title), "user")
 
     def _on_init(self, frame: Init) -> None:
         self._options.head(frame.raw)

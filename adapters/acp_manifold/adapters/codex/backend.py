@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from acp_manifold.bridge.backend import (
     SessionEvents,
     SessionRow,
     SessionSpec,
+    no_wait,
 )
 from acp_manifold.bridge.errors import BackendGone, LoginNeeded, SessionNotFound
 from acp_manifold.bridge.starting import Started, pipe, start
@@ -51,6 +52,7 @@ class CodexBackend:
     label = "Codex"
     install_hint = "pip install openai-codex-cli-bin, or npm install -g @openai/codex"
     mcp_sse = False
+    has_archive = True
     endpoint_types: tuple[str, ...] = ("openai",)
 
     def __init__(self) -> None:
@@ -205,7 +207,7 @@ class CodexBackend:
             raise SessionNotFound(resume)
         refuse_what_is_not_taken(spec.mcp_servers)
         server = await life.need()
-        names = names_of(spec.mcp_servers, await server.configured_servers(spec.cwd)) if spec.mcp_servers else {}
+        names = await _names(server, spec)
         # Asked for before the import, since the answer takes longer. Nothing is awaited between the two.
         new = server.client.begin("thread/start", thread_params(spec, names)) if resume is None else None
         from .session import open_session
@@ -244,13 +246,39 @@ class CodexBackend:
         row = await life.read(lambda server: find_thread(server, session_id))
         return life.row(row) if row is not None else None
 
-    async def replay(self, session_id: str, emit: Callable[[Update], None]) -> None:
+    async def replay(
+        self, session_id: str, emit: Callable[[Update], None], room: Callable[[], Awaitable[None]] = no_wait
+    ) -> None:
         """Tell the whole history of a thread."""
         if not is_thread_id(session_id):
             raise SessionNotFound(session_id)
         from .store import replay_thread
 
-        await replay_thread(await self._living.need(), session_id, emit)
+        await replay_thread(await self._living.need(), session_id, emit, room)
+
+    async def refuse_if_held(self, session_id: str) -> None:
+        """Look at the writer lock of a thread, where the system tells of locks, and whether it is archived."""
+        from .archive import refuse_if_held
+
+        await refuse_if_held(await self._living.need(), programs.codex_home(), session_id)
+
+    async def fork(self, session_id: str, spec: SessionSpec) -> str:
+        """Copy a thread."""
+        if not is_thread_id(session_id):
+            raise SessionNotFound(session_id)
+        refuse_what_is_not_taken(spec.mcp_servers)
+        from .archive import fork_thread
+
+        server = await self._living.need()
+        return await fork_thread(server, session_id, thread_params(spec, await _names(server, spec)))
+
+    async def archive(self, session_id: str, archived: bool) -> None:
+        """Put a thread into Codex' archive, or take it out."""
+        if not is_thread_id(session_id):
+            raise SessionNotFound(session_id)
+        from .archive import archive_thread
+
+        await archive_thread(await self._living.need(), session_id, archived)
 
     async def rename(self, session_id: str, title: str) -> str:
         """Title a thread that is at rest; it need not be loaded."""
@@ -278,3 +306,8 @@ class CodexBackend:
         if self._life is None:
             raise BackendGone("The Codex backend is not running")
         return self._life
+
+
+async def _names(server: AppServer, spec: SessionSpec) -> Mapping[str, str]:
+    """What Codex is to call the client's MCP servers; see `config.names_of`."""
+    return names_of(spec.mcp_servers, await server.configured_servers(spec.cwd)) if spec.mcp_servers else {}

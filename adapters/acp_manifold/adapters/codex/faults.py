@@ -44,8 +44,17 @@ def at_lost_endpoint(message: str) -> bool:
 def archived(thread_id: str) -> InvalidRequest:
     """The refusal to touch an archived thread."""
     return InvalidRequest(
-        f"Session {thread_id} is archived; run `codex unarchive {thread_id}` first",
+        f"Session {thread_id} is archived: take it out of the archive first (session/unarchive, or "
+        f"`codex unarchive {thread_id}`)",
         {"reason": "archived", "sessionId": thread_id},
+    )
+
+
+def held(thread_id: str) -> InvalidRequest:
+    """The refusal to touch what another process has."""
+    return InvalidRequest(
+        f"Session {thread_id} is open in another Codex process; close it there first",
+        {"reason": "thread_active_writer", "sessionId": thread_id},
     )
 
 
@@ -63,10 +72,7 @@ def fault_of(error: RemoteError, thread_id: str, doing: str) -> BridgeError:
     if _ARCHIVED in message:
         return archived(thread_id)
     if _HELD in message:
-        return InvalidRequest(
-            f"Session {thread_id} is open in another Codex process; close it there first",
-            {"reason": "thread_active_writer", "sessionId": thread_id},
-        )
+        return held(thread_id)
     if message.startswith(_EPHEMERAL):
         return InvalidRequest(f"Session {thread_id} is ephemeral", {"reason": "ephemeral", "sessionId": thread_id})
     if text(as_object(error.data), "input_error_code") == _TOO_LARGE:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from acp_manifold.bridge.backend import ListQuery
 from acp_manifold.bridge.errors import BackendFault, BridgeError, RemoteError, SessionNotFound
@@ -12,6 +12,7 @@ from acp_manifold.translators.codex.threads import ThreadRow, row_of
 from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, obj, text
 from acp_manifold.translators.updates import Unknown, Update
 
+from .client import Asked
 from .faults import archived, fault_of, is_unknown, is_unsupported
 from .ids import is_thread_id
 from .server import AppServer
@@ -19,11 +20,22 @@ from .server import AppServer
 _PAGE = 100
 """Rows and items a page; codex-cli 0.163.0 gives no more than 100 rows."""
 
+_FIRST = 20
+"""Items of the first page of a history, which is told while the second is read."""
+
 _AFTER_ALL = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
 async def list_threads(server: AppServer, query: ListQuery) -> list[ThreadRow]:
-    """Threads of the store, ordered by (time, id), descending.
+    """Threads of the store, ordered by (time, id), descending; Codex keeps the archived ones in a list of their own."""
+    if query.archived != "include":
+        return await _list(server, query, archived=query.archived == "only")
+    rows = await _list(server, query, archived=False) + await _list(server, query, archived=True)
+    return sorted(rows, key=_place, reverse=True)[: query.limit]
+
+
+async def _list(server: AppServer, query: ListQuery, *, archived: bool) -> list[ThreadRow]:
+    """One of the two lists.
 
     Codex orders by milliseconds and tells seconds: within the second of the last row wanted all rows
     are read, and put in order here.
@@ -31,7 +43,7 @@ async def list_threads(server: AppServer, query: ListQuery) -> list[ThreadRow]:
     rows: list[ThreadRow] = []
     cursor = _cursor(query.before[0]) if query.before else None
     while True:
-        page = await _page(server, query, cursor)
+        page = await _page(server, query, cursor, archived=archived)
         found = [row for raw in as_objects(page.get("data")) if (row := row_of(raw)) is not None]
         rows += [row for row in found if query.before is None or _place(row) < query.before]
         following = as_str(page.get("nextCursor"))
@@ -54,7 +66,7 @@ def _cursor(updated_at: str) -> str:
     return f"{updated_at[:19]}.999Z|{_AFTER_ALL}"
 
 
-async def _page(server: AppServer, query: ListQuery, cursor: str | None) -> JsonObject:
+async def _page(server: AppServer, query: ListQuery, cursor: str | None, *, archived: bool) -> JsonObject:
     params: JsonObject = {
         "limit": max(1, min(_PAGE, query.limit + 1)),
         "sortKey": "recency_at",
@@ -64,6 +76,8 @@ async def _page(server: AppServer, query: ListQuery, cursor: str | None) -> Json
     }
     if query.cwd is not None:
         params["cwd"] = _spellings(query.cwd)
+    if archived:
+        params["archived"] = True
     if cursor is not None:
         params["cursor"] = cursor
     try:
@@ -139,8 +153,10 @@ async def delete_thread(server: AppServer, thread_id: str) -> None:
             raise fault_of(exc, thread_id, "delete the session") from exc
 
 
-async def replay_thread(server: AppServer, thread_id: str, emit: Callable[[Update], None]) -> None:
-    """Tell the whole history of a thread, page by page, each item once.
+async def replay_thread(
+    server: AppServer, thread_id: str, emit: Callable[[Update], None], room: Callable[[], Awaitable[None]]
+) -> None:
+    """Tell the whole history of a thread, page by page, each item once, as fast as `room` lets it.
 
     Raises:
         SessionNotFound: No such thread.
@@ -149,9 +165,11 @@ async def replay_thread(server: AppServer, thread_id: str, emit: Callable[[Updat
         raise SessionNotFound(thread_id)
     seen: set[str] = set()
     review: str | None = None
-    cursor: str | None = None
-    while True:
-        items, cursor = await _history(server, thread_id, cursor)
+    asked: Asked | None = _ask_for_items(server, thread_id, None, _FIRST)
+    while asked is not None:
+        items, cursor = await _items(server, thread_id, asked)
+        # Codex reads on while this page is told.
+        asked = None if cursor is None else _ask_for_items(server, thread_id, cursor, _PAGE)
         for item in items:
             item_id = text(item, "id")
             if item_id in seen or is_review_again(item, review):
@@ -161,14 +179,17 @@ async def replay_thread(server: AppServer, thread_id: str, emit: Callable[[Updat
             for update in replayed(item):
                 if not isinstance(update, Unknown):
                     emit(update)
-        if cursor is None:
-            return
+        await room()
 
 
-async def _history(server: AppServer, thread_id: str, cursor: str | None) -> tuple[list[JsonObject], str | None]:
-    params: JsonObject = {"threadId": thread_id, "limit": _PAGE, "sortDirection": "asc", "cursor": cursor}
+def _ask_for_items(server: AppServer, thread_id: str, cursor: str | None, limit: int) -> Asked:
+    params: JsonObject = {"threadId": thread_id, "limit": limit, "sortDirection": "asc", "cursor": cursor}
+    return server.client.begin("thread/items/list", params)
+
+
+async def _items(server: AppServer, thread_id: str, asked: Asked) -> tuple[list[JsonObject], str | None]:
     try:
-        page = await server.client.request("thread/items/list", params)
+        page = await server.client.result(asked)
     except RemoteError as exc:
         if not is_unsupported(exc):
             raise fault_of(exc, thread_id, "read the history") from exc

@@ -276,7 +276,14 @@ def prompt_result(end: TurnEnd) -> JsonObject:
 
 
 def session_row(
-    session_id: str, cwd: str, updated_at: str, title: str | None, additional_directories: tuple[str, ...], backend: str
+    session_id: str,
+    cwd: str,
+    updated_at: str,
+    title: str | None,
+    additional_directories: tuple[str, ...],
+    backend: str,
+    *,
+    archived: bool,
 ) -> JsonObject:
     """One row of `session/list`."""
     row: JsonObject = {"sessionId": session_id, "cwd": cwd, "updatedAt": updated_at}
@@ -284,6 +291,7 @@ def session_row(
         row["title"] = title
     if additional_directories:
         row["additionalDirectories"] = list(additional_directories)
+    row["archived"] = archived
     row["_meta"] = {"acp-manifold": {"backend": backend}}
     return row
 
@@ -309,8 +317,12 @@ def initialize_result(
             "sessionCapabilities": {
                 "list": {},
                 "resume": {},
+                "fork": {},
                 "close": {},
                 "delete": {},
+                "archive": {},
+                "status": {},
+                "additionalDirectories": {},
                 "title": {},
                 "setTitle": {},
             },

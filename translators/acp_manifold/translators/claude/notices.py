@@ -24,6 +24,8 @@ _WINDOWS = {
     "seven_day_sonnet": "weekly limit for Sonnet",
     "overage": "limit for extra usage",
 }
+
+
 def of_line(kind: str, raw: JsonObject) -> Notice | None:
     """The notice in a line of this kind (its `subtype`, or its `type` where it has none); None if it holds none."""
     read = _READERS.get(kind)

@@ -18,6 +18,7 @@ from acp_manifold.translators.narrow import JsonObject, as_int, as_objects, as_s
 from acp_manifold.translators.updates import (
     Compaction,
     MessageChunk,
+    Prompt,
     Text,
     ToolCallUpdate,
     TurnEnd,
@@ -80,6 +81,7 @@ class Conversation:
         self._compaction: str | None = None
         self._error: str | None = None
         self._uuid: str | None = None
+        self._typed: list[MessageChunk] = []
         self.stirred = False
         """Whether anything came that shows that the CLI has taken the prompt."""
         self._interrupted = False
@@ -88,10 +90,11 @@ class Conversation:
         self._context = 0
         self._model = ""
 
-    def begin(self, uuid: str) -> None:
-        """A prompt is being sent as the user message `uuid`."""
+    def begin(self, uuid: str, prompt: Prompt = ()) -> None:
+        """A prompt is being sent as the user message `uuid`; once the CLI has taken it, that is told as typed."""
         self._uuid, self.outcome = uuid, None
         self._error = None
+        self._typed = [MessageChunk("user", content, uuid) for content in prompt]
         self.stirred = self._interrupted = self._queued = self._spoke = False
 
     def interrupt(self) -> None:
@@ -107,7 +110,11 @@ class Conversation:
         """The updates of one frame, in order."""
         self.unknown = frame if isinstance(frame, Unknown) else None
         handler = _HANDLERS.get(type(frame))
-        return handler(self, frame) if handler is not None else _NOTHING
+        updates = handler(self, frame) if handler is not None else _NOTHING
+        if self._typed and self.stirred:
+            updates = [*self._typed, *updates]
+            self._typed = []
+        return updates
 
     def only_call(self, tools_begin: str) -> str | None:
         """The one open call of a tool whose name begins so; None if there is none, or several."""
