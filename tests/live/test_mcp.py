@@ -65,7 +65,7 @@ def tool_calls(agent: Client, session: str) -> str:
 
 
 def faults(agent: Client, session: str) -> list[JsonObject]:
-    return agent.heard(session, "notice")
+    return [notice for notice in agent.heard(session, "notice") if text(notice, "title").startswith("MCP server")]
 
 
 def command_lines(lab: Lab) -> str:

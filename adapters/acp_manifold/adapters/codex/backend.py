@@ -308,6 +308,6 @@ class CodexBackend:
         return self._life
 
 
-async def _names(server: AppServer, spec: SessionSpec) -> Mapping[str, str]:
+async def _names(server: AppServer, spec: SessionSpec) -> dict[str, str]:
     """What Codex is to call the client's MCP servers; see `config.names_of`."""
     return names_of(spec.mcp_servers, await server.configured_servers(spec.cwd)) if spec.mcp_servers else {}
