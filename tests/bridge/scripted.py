@@ -60,6 +60,8 @@ class ScriptedSession:
     events: SessionEvents
     resumed: bool
     prompts: list[Prompt] = field(default_factory=list[Prompt])
+    steered: list[Prompt] = field(default_factory=list[Prompt])
+    """What was added to running turns."""
     interrupts: int = 0
     heeds: bool = True
     """Whether an interrupt ends the turn."""
@@ -183,6 +185,14 @@ class ScriptedSession:
             raise self._end
         return self._end
 
+    async def steer(self, prompt: Prompt) -> bool:
+        if self.backend.refuses_steering is not None:
+            raise self.backend.refuses_steering
+        if self._ended.is_set():
+            return False
+        self.steered.append(prompt)
+        return True
+
     async def interrupt(self) -> None:
         self.interrupts += 1
         self._interrupted.set()
@@ -228,6 +238,7 @@ class ScriptedBackend:
         self.refuses: BridgeError | None = None
         """What opening a session raises."""
         self.refuses_titles: BridgeError | None = None
+        self.refuses_steering: BridgeError | None = None
         self.refuses_delete: BridgeError | None = None
         self.lets_rest = True
         """Whether a session that does nothing can be let go."""

@@ -221,6 +221,22 @@ class BackendSession(Protocol):
         """
         ...
 
+    async def steer(self, prompt: Prompt) -> bool:
+        """Add a message to the turn that runs; `prompt` then returns when that is answered too.
+
+        The model sees it with its next request, for which an answer that streams may be cut short; tool
+        calls and questions go on. What an interrupt of the turn finds unseen is dropped.
+
+        Returns:
+            False if no turn runs (any more), or one that is being stopped: then nothing is kept of the message.
+
+        Raises:
+            InvalidParams: The message can't be sent; see `prompt`.
+            BackendGone: The process ended.
+            BackendFault: The CLI refused it, in its words.
+        """
+        ...
+
     async def interrupt(self) -> None:
         """Ask the CLI to stop the running turn; `prompt` then comes to its end.
 

@@ -22,13 +22,14 @@ from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import MessageChunk, Prompt, Question, Text, Update
 
 from .backend import Backend
-from .errors import InvalidRequest, LoginNeeded, MethodNotFound, PeerGone, RemoteError
+from .errors import BridgeError, InvalidRequest, LoginNeeded, MethodNotFound, PeerGone, RemoteError
 from .hub import Hub
 from .listing import decode_cursor, encode_cursor
 from .messages import encode
 from .outbound import Outbound
 from .peer import Call, Peer, Receive
 from .session import Session
+from .turn import Turn
 from .version import __version__
 
 logger = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ METHODS: dict[str, str] = {
     "_acp-manifold/background/output": "background",
     "_acp-manifold/background/stop": "background",
     "_session/async_task/stop": "background",
+    "_session/steering": "steering",
 }
 """In which module of `methods` a method stands, in its table `TABLE`: nobody pays for one that is not used."""
 
@@ -242,13 +244,19 @@ class Connection:
         prompt = prompts.prompt(params)
         title = prompts.rename_command(prompt)
         if title is not None:
-            return self._rename_by_prompt(session, title)
-        return self._run_prompt(session, prompt, call)
-
-    def _run_prompt(self, session: Session, prompt: Prompt, call: Call) -> Awaitable[JsonObject]:
-        first = not session.prompted and session.turns.idle
-        turn = session.prompt(prompt, self)
+            return self.rename_by_prompt(session, title)
+        turn = self.begin_turn(session, prompt)
         call.on_cancel = partial(session.cancel_turn, turn)
+
+        async def outcome() -> JsonObject:
+            return v1.prompt_result(await turn.outcome())
+
+        return outcome()
+
+    def begin_turn(self, session: Session, prompt: Prompt, failed: Callable[[BridgeError], None] | None = None) -> Turn:
+        """Have a session run a prompt of this client; see `Session.prompt`."""
+        first = not session.prompted and session.turns.idle
+        turn = session.prompt(prompt, self, failed)
         if first and len(self.hub.backends) > 1:
             option = v1.backend_option(session.backend.name, [(session.backend.name, session.backend.label)])
             self._peer.notify(
@@ -258,13 +266,9 @@ class Connection:
                     "update": {"sessionUpdate": "config_option_update", "configOptions": [option]},
                 },
             )
+        return turn
 
-        async def outcome() -> JsonObject:
-            return v1.prompt_result(await turn.outcome())
-
-        return outcome()
-
-    async def _rename_by_prompt(self, session: Session, title: str) -> JsonObject:
+    async def rename_by_prompt(self, session: Session, title: str) -> JsonObject:
         """`/rename X` as a prompt: no model is asked; what would have been the answer says what is stored."""
         if not normalise(title):
             self.deliver(session.id, MessageChunk("agent", Text("Type the new title behind it: /rename TITLE")))

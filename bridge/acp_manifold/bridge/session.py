@@ -293,15 +293,37 @@ class Session:
 
     # -- turns ----------------------------------------------------------------------------------
 
-    def prompt(self, prompt: Prompt, client: Client) -> Turn:
+    def prompt(self, prompt: Prompt, client: Client, failed: Callable[[BridgeError], None] | None = None) -> Turn:
         """Accept a prompt; it runs when those before it have ended.
+
+        Args:
+            prompt: What the person says.
+            client: Who asks.
+            failed: Told the turn's failure, for a turn whose outcome nobody waits for.
 
         Raises:
             InvalidRequest: Too many wait already.
         """
-        turn = Turn(prompt, client)
+        turn = Turn(prompt, client, failed)
         self.turns.add(turn)
         return turn
+
+    async def steer(self, prompt: Prompt) -> bool:
+        """Add a message to the turn that runs; see `BackendSession.steer`, also for what is raised."""
+        turn = self.turns.current
+        if turn is None or turn.state not in ("waiting", "running"):
+            return False
+        if not turn.taken:
+            turn.prompt = (*turn.prompt, *prompt)
+            return True
+        live = self._slot.live
+        if live is None:
+            return False
+        with self._working():
+            added = await live.steer(prompt)
+        if added:
+            turn.added = (*turn.added, *prompt)
+        return added
 
     def cancel(self) -> None:
         """Cancel the running turn and everything that waits; starts nothing."""
@@ -358,6 +380,7 @@ class Session:
                         raise
                     # It ended while it was idle, and nobody had noticed yet.
                     logger.info("session %s: prompted again: %s", self.id, exc.message)
+                    turn.prompt, turn.added = (*turn.prompt, *turn.added), ()
                     await self._prompt(turn)
         except Exception as exc:
             error = find_bridge_error(exc)
@@ -371,7 +394,7 @@ class Session:
         live = await self._served()
         if turn.state == "running":
             self._ask_for_title(turn, live)
-            self.prompted = True
+            self.prompted = turn.taken = True
             outcome = await live.prompt(turn.prompt)
             await self._leave_behind()
             turn.settle(outcome)

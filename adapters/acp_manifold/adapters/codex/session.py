@@ -32,7 +32,7 @@ from acp_manifold.translators.updates import BackgroundTask, Prompt, TaskOutput,
 from .asking import Asking
 from .client import Asked, NoAnswer, RequestId
 from .config import thread_params
-from .faults import NO_ROLLOUT, fault_of
+from .faults import NO_ROLLOUT, fault_of, is_turn_over
 from .running import Running
 from .server import AppServer
 from .terminals import listed, stop, terminate
@@ -239,12 +239,7 @@ class CodexSession:
 
     async def prompt(self, prompt: Prompt) -> TurnEnd:
         """Run one turn."""
-        size = text_size(prompt)
-        if size > INPUT_LIMIT:
-            raise InvalidParams(
-                f"The prompt has {size:,} characters; Codex takes {INPUT_LIMIT:,} at most",
-                {"reason": "input_too_large"},
-            )
+        _check_size(prompt)
         run = self._running = Running()
         self._had_turn = True
         try:
@@ -283,6 +278,25 @@ class CodexSession:
             self._stuck = True
             self.server_gone(BackendGone(exc.message))
             raise
+
+    async def steer(self, prompt: Prompt) -> bool:
+        """Add a message to the turn; see `BackendSession.steer`. codex-cli 0.163.0 cuts a streaming answer short."""
+        _check_size(prompt)
+        run = self._running
+        if run is None:
+            return False
+        with anyio.move_on_after(_START_PATIENCE):
+            await run.started.wait()
+        if run.id is None or run.cancelling or run.ended.is_set():
+            return False
+        params: JsonObject = {"threadId": self._id, "expectedTurnId": run.id, "input": to_input(prompt)}
+        try:
+            await self._client.request("turn/steer", params)
+        except RemoteError as exc:
+            if is_turn_over(exc) or run.ended.is_set():
+                return False
+            raise fault_of(exc, self._id, "add to the turn") from exc
+        return True
 
     def _begin(self, turn_id: str) -> None:
         self._active = turn_id
@@ -434,6 +448,15 @@ class CodexSession:
 
     def ignore(self, params: JsonObject) -> None:
         """Nothing of the session changes."""
+
+
+def _check_size(prompt: Prompt) -> None:
+    size = text_size(prompt)
+    if size > INPUT_LIMIT:
+        raise InvalidParams(
+            f"The prompt has {size:,} characters; Codex takes {INPUT_LIMIT:,} at most",
+            {"reason": "input_too_large"},
+        )
 
 
 _OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {

@@ -248,9 +248,11 @@ def initialize_result(version: str, auth_methods: list[JsonObject], can: ClientC
         },
         "authMethods": auth_methods,
     }
+    meta: JsonObject = {"steering": {"supported": True}}
     extensions = [name for name in AIR if name in can.air or "sessionIndex" in can.air]
     if extensions:
-        result["_meta"] = {"jetbrains": {"air": {"version": 1, "capabilities": extensions}}}
+        meta["jetbrains"] = {"air": {"version": 1, "capabilities": extensions}}
+    result["_meta"] = meta
     return result
 
 

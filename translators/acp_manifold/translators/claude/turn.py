@@ -4,7 +4,8 @@ A prompt is one user message with an id of ours. Claude Code 2.1.332 names that 
 `command_lifecycle` frames and in `user_message_uuids` of the `result`; turns that it begins itself
 (a background task has ended) carry an `origin` instead, and results of local commands carry
 neither. So a result ends the prompt if it names the prompt's id, or names none and no origin
-(case M05). What comes outside of a prompt is told all the same; it only ends nothing.
+(case M05). What comes outside of a prompt is told all the same; it only ends nothing. Messages that
+were added to the turn (`steering`) are answered before it ends.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from .frames import (
     User,
     context_tokens,
 )
+from .steering import Priority, Steered, joined
 
 _NOTHING: list[Update] = []
 
@@ -57,6 +59,10 @@ class Conversation:
         """What runs in the background."""
         self.idle = True
         """Whether no turn runs, neither ours nor one that the CLI began itself."""
+        self.steered = Steered()
+        """What was added to the turn."""
+        self._so_far: Outcome | None = None
+        """How what was answered so far ended, while something added is still to be answered."""
         self._cwd = cwd
         self._messages = Messages()
         self._calls: dict[str, _OpenCall] = {}
@@ -72,7 +78,13 @@ class Conversation:
     def begin(self, uuid: str) -> None:
         """A prompt is being sent as the user message `uuid`."""
         self._uuid, self.outcome = uuid, None
+        self.steered, self._so_far = Steered(), None
         self.stirred = self._interrupted = self._queued = self._spoke = False
+
+    def steer(self, uuid: str) -> Priority:
+        """The message `uuid` is being added to the turn; gives the priority to send it with."""
+        self.steered.add(uuid)
+        return "next" if self._calls else "now"
 
     def interrupt(self) -> None:
         """An interrupt is being sent: from now on `idle` ends the prompt too, for a CLI that gives no result."""
@@ -102,6 +114,15 @@ class Conversation:
     def abandon(self) -> list[Update]:
         """The updates that end all that is open, in the background too, because the process is gone."""
         return self.fail_open_calls() + self.tasks.abandon()
+
+    def _settle(self, outcome: Outcome) -> list[Update]:
+        """A cycle of the turn is over; the turn is, unless something that was added is still to be answered."""
+        self._so_far = joined(self._so_far, outcome)
+        if not self.steered.open:
+            return self._end(self._so_far)
+        self._spoke = False
+        told: list[Update] = [MessageChunk("agent", Text(outcome.text))] if isinstance(outcome, Failure) else []
+        return told + self.fail_open_calls()
 
     def _end(self, outcome: Outcome) -> list[Update]:
         self.outcome, self._uuid = outcome, None
@@ -173,11 +194,12 @@ class Conversation:
             if frame.text and not self._spoke and outcome.stop_reason != "cancelled":
                 updates.append(MessageChunk("agent", Text(frame.text), as_str(frame.raw.get("uuid"))))
             updates += self._usage(frame.raw)
-        return updates + self._end(outcome)
+        return updates + self._settle(outcome)
 
     def _answers(self, frame: Result) -> bool:
         if frame.user_message_uuids:
-            return self._uuid in frame.user_message_uuids
+            added = self.steered.answered(frame.user_message_uuids)
+            return added or self._uuid in frame.user_message_uuids
         return frame.origin in (None, "human")
 
     def _usage(self, raw: JsonObject) -> list[Update]:
@@ -191,14 +213,18 @@ class Conversation:
         return [Usage(self._context, size, float(cost) if isinstance(cost, int | float) else None)]
 
     def _lifecycle(self, frame: Lifecycle) -> list[Update]:
+        if self.steered.moved(frame.uuid, frame.state):
+            return self._end(self._so_far) if self._so_far is not None and not self.steered.open else _NOTHING
         if frame.uuid != self._uuid:
             return _NOTHING
         self.stirred = True
         if frame.state == "started":
             self._queued = False
+        if self._so_far is not None:
+            return _NOTHING
         if frame.state == "cancelled":
-            return self._end(TurnEnd("cancelled"))
-        return self._end(TurnEnd("end_turn")) if frame.state == "completed" else _NOTHING
+            return self._settle(TurnEnd("cancelled"))
+        return self._settle(TurnEnd("end_turn")) if frame.state == "completed" else _NOTHING
 
     def _task_started(self, frame: TaskStarted) -> list[Update]:
         call = self._calls.get(frame.call_id or "")
@@ -218,6 +244,8 @@ class Conversation:
         if frame.state != "idle":
             self.stirred = True
             return _NOTHING
+        if self._so_far is not None and self.steered.all_taken:
+            return self._end(self._so_far)
         # The idle of the turn before may come after the next prompt was sent, hence `stirred`.
         if self._interrupted and self.stirred and not self._queued:
             return self._end(TurnEnd("cancelled"))
