@@ -11,10 +11,11 @@ PEERS_NODE := 22
 BIN := .venv/bin
 NPM := $(BIN)/npm --no-audit --no-fund --no-update-notifier --loglevel=error
 SCHEMA := .cache/acp-sdk/$(ACP_SDK)/package/schema/v1/schema.unstable.json
+CLIENTS := .cache/clients/node_modules/.package-lock.json
 
 .PHONY: install demo test check bench bench-peers soak titles-torture clean
 
-install: .cache/installed $(SCHEMA)
+install: .cache/installed $(SCHEMA) $(CLIENTS)
 
 .cache/installed: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "acp-manifold needs Python 3.11 or newer: make PYTHON=/path/to/python3.11" >&2; exit 1; }
@@ -27,6 +28,13 @@ $(SCHEMA): | .cache/installed
 	mkdir -p .cache/acp-sdk/$(ACP_SDK)
 	$(NPM) pack --pack-destination .cache/acp-sdk/$(ACP_SDK) @agentclientprotocol/sdk@$(ACP_SDK) >/dev/null
 	tar -xzf .cache/acp-sdk/$(ACP_SDK)/*.tgz -C .cache/acp-sdk/$(ACP_SDK)
+	@test -s $@ && touch $@
+
+# The clients that live tests drive, as they are published: versions and checksums stand in the lock file, no addresses.
+$(CLIENTS): tests/live/clients/package.json tests/live/clients/package-lock.json | .cache/installed
+	mkdir -p .cache/clients
+	cp $^ .cache/clients
+	$(NPM) install --prefix .cache/clients --ignore-scripts --omit=optional
 	@test -s $@ && touch $@
 
 demo: .cache/installed
