@@ -126,6 +126,14 @@ class Host(Protocol):
         """
         ...
 
+    def watch_folder(self, folder: Path, changed: Callable[[Path | None], None]) -> Callable[[], None]:
+        """Call `changed` soon after a file right in `folder` appeared, changed or went, in the hub's event loop.
+
+        It is called with the file, or with None when anything may have changed. `folder` need not exist yet.
+        Gives back the function that ends it.
+        """
+        ...
+
 
 class SessionEvents(Protocol):
     """Where a backend session delivers; it belongs to exactly one session."""
@@ -337,6 +345,18 @@ class Backend(Protocol):
 
     def follow(self, session_id: str, cwd: str) -> AbstractContextManager[None]:
         """Report titles that others give this session to `Host.title_heard`, for as long as the context is open."""
+        ...
+
+    def follow_list(
+        self, cwd: str, changed: Callable[[str | None], None]
+    ) -> AbstractContextManager[None]:
+        """Report changes of the list of a directory's sessions, whoever made them, for as long as the context is open.
+
+        Args:
+            cwd: The directory.
+            changed: Told the id of a session whose row may be another now, or be gone; None: any row may. Too many
+                calls do no harm, and those for sessions of other directories neither.
+        """
         ...
 
     async def list(self, query: ListQuery) -> list[SessionRow]:

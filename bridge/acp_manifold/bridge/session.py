@@ -7,9 +7,10 @@ are changed synchronously; only then is anything awaited.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import ExitStack, contextmanager
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -44,6 +45,10 @@ from .titles import NO_TITLE, TitleKeeper
 from .turn import CANCELLED, Turn, TurnQueue
 
 logger = logging.getLogger(__name__)
+
+
+State: TypeAlias = Literal["idle", "running", "requires_action", "error"]
+"""What goes on in a session; `error`: nothing, and the last turn failed."""
 
 
 class Bound(Protocol):
@@ -95,6 +100,13 @@ class Session:
         self.clients: list[Client] = []
         self.turns = TurnQueue()
         self.questions = Questions(self.id)
+        self.changed: Callable[[], None] = _nobody_listens
+        """Called when what a list tells of the session may have changed."""
+        self.last_prompt_at: float | None = None
+        self.last_turn_ended_at: float | None = None
+        """Both of this life of the session, in seconds since 1970."""
+        self.failed = False
+        """Whether the last turn failed."""
         self.prompted = known is not None
         """Whether a turn ever began, so that the backend's store has the session."""
         self._keeper = keeper
@@ -247,7 +259,11 @@ class Session:
         running = self.turns.running
         if running is not None and running.state != "running":
             return None
-        return await self.questions.ask(question, running.client if running is not None else self._driver)
+        self.changed()
+        try:
+            return await self.questions.ask(question, running.client if running is not None else self._driver)
+        finally:
+            self.changed()
 
     async def _opening(self) -> tuple[Backend, SessionSpec, str | None]:
         """How to have it served now: resumed, or as a new one while the store has nothing of it."""
@@ -363,11 +379,15 @@ class Session:
         while True:
             turn = await self.turns.next()
             self._driver = turn.client
+            self.last_prompt_at, self.failed = time.time(), False
+            self.changed()
             try:
                 await self._run_turn(turn)
             finally:
                 turn.settle(CANCELLED)
                 self.turns.running = None
+                self.last_turn_ended_at, self.failed = time.time(), turn.failed
+                self.changed()
                 self._rest.stir()
 
     async def _run_turn(self, turn: Turn) -> None:
@@ -493,6 +513,7 @@ class Session:
     def tell_title(self, title: str) -> None:
         """Tell every attached client the session's title."""
         self.update(SessionInfo(title=title))
+        self.changed()
 
     def _ask_for_title(self, turn: Turn, live: BackendSession) -> None:
         if not self._name_it or self._tasks is None or self.key is None:
@@ -517,5 +538,18 @@ class Session:
         except BridgeError as exc:
             logger.info("session %s stays unnamed: %s", self.id, exc.message)
 
+    @property
+    def state(self) -> State:
+        """What goes on."""
+        if len(self.questions):
+            return "requires_action"
+        if not self.turns.idle:
+            return "running"
+        return "error" if self.failed else "idle"
+
     def __repr__(self) -> str:
         return f"<Session {self.id} {self.backend.name} {self.turns!r} questions={len(self.questions)}>"
+
+
+def _nobody_listens() -> None:
+    """No list is followed."""

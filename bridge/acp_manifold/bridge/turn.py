@@ -38,7 +38,7 @@ class Turn:
         """Whether a backend has been given the prompt."""
         self.added: Prompt = ()
         """What the backend has been given since, in the same turn."""
-        self._failed = failed
+        self._told = failed
         self.state: State = "waiting"
         self.scope = anyio.CancelScope()
         """Around the backend's work on this turn: cancelling it abandons the turn there."""
@@ -52,8 +52,13 @@ class Turn:
         self._outcome = CANCELLED if self.state == "cancelling" else outcome
         self.state = "ended"
         self._ended.set()
-        if self._failed is not None and isinstance(self._outcome, BridgeError):
-            self._failed(self._outcome)
+        if self._told is not None and isinstance(self._outcome, BridgeError):
+            self._told(self._outcome)
+
+    @property
+    def failed(self) -> bool:
+        """Whether its outcome is a failure."""
+        return isinstance(self._outcome, BridgeError)
 
     async def ended(self) -> None:
         """Wait for the outcome."""

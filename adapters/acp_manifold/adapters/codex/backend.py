@@ -148,6 +148,14 @@ class CodexBackend:
         with self._living.index.follow(session_id):
             yield
 
+    @contextmanager
+    def follow_list(self, cwd: str, changed: Callable[[str | None], None]) -> Generator[None]:
+        """Report changes of Codex' table of threads, which all its processes write."""
+        from .changes import follow_threads
+
+        with follow_threads(programs.codex_home(), self._living.host, changed):
+            yield
+
     async def list(self, query: ListQuery) -> list[SessionRow]:
         """Threads of the store, newest first."""
         from .store import list_threads
