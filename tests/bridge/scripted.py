@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,7 @@ from acp_manifold.bridge.backend import (
     SessionRow,
     SessionSpec,
     StoreOrigin,
+    no_wait,
 )
 from acp_manifold.bridge.errors import BackendGone, BridgeError, LoginNeeded, SessionNotFound, TaskNotFound
 from acp_manifold.translators.updates import (
@@ -228,6 +229,11 @@ class ScriptedBackend:
         self.name = name
         self.label = name.capitalize()
         self.install_hint = f"install {name}"
+        self.has_archive = False
+        self.archived: set[str] = set()
+        """What is in the store's own archive, if it has one."""
+        self.replaying: anyio.Event | None = None
+        """Set to let a replay that is under way go on; None lets it run."""
         self.auth = AuthMethod(f"{name}-login", f"Log in to {name}", f"Run `{name} login` in a terminal.")
         self.stored: dict[str, SessionRow] = {}
         self.history: dict[str, list[Update]] = {}
@@ -243,6 +249,8 @@ class ScriptedBackend:
         self.lets_rest = True
         """Whether a session that does nothing can be let go."""
         self.followed: list[str] = []
+        self.followers: list[Callable[[str | None], None]] = []
+        """Who follows the list."""
         self._host: Host | None = None
         self._ticks = 0
         self._opened = anyio.Event()
@@ -319,9 +327,26 @@ class ScriptedBackend:
         finally:
             self.followed.remove(session_id)
 
+    @contextmanager
+    def follow_list(self, cwd: str, changed: Callable[[str | None], None]) -> Generator[None]:
+        self.followers.append(changed)
+        try:
+            yield
+        finally:
+            self.followers.remove(changed)
+
+    def touched(self, session_id: str | None) -> None:
+        """Another program changed a session, or nobody knows which."""
+        for changed in list(self.followers):
+            changed(session_id)
+
     async def list(self, query: ListQuery) -> list[SessionRow]:
         rows = sorted(self.stored.values(), key=lambda row: (row.updated_at, row.id), reverse=True)
+        in_archive = query.in_our_archive | self.archived
+        rows = [row._replace(archived=row.id in in_archive) for row in rows]
         wanted = [row for row in rows if query.cwd in (None, row.cwd)]
+        if query.archived != "include":
+            wanted = [row for row in wanted if row.archived == (query.archived == "only")]
         if query.before is not None:
             wanted = [row for row in wanted if (row.updated_at, row.id) < query.before]
         return wanted[: query.limit]
@@ -329,9 +354,24 @@ class ScriptedBackend:
     async def find(self, session_id: str) -> SessionRow | None:
         return self.stored.get(session_id)
 
-    async def replay(self, session_id: str, emit: Callable[[Update], None]) -> None:
-        for update in self.history.get(session_id, []):
+    async def replay(
+        self, session_id: str, emit: Callable[[Update], None], room: Callable[[], Awaitable[None]] = no_wait
+    ) -> None:
+        for update in list(self.history.get(session_id, [])):
             emit(update)
+            await room()
+        if self.replaying is not None:
+            await self.replaying.wait()
+
+    async def fork(self, session_id: str, spec: SessionSpec) -> str:
+        copy = f"{session_id}-fork-{len(self.stored)}"
+        self.stored[copy] = self.stored[session_id]._replace(id=copy, cwd=spec.cwd, updated_at=self.tick())
+        self.history[copy] = list(self.history.get(session_id, []))
+        return copy
+
+    async def archive(self, session_id: str, archived: bool) -> None:
+        if self.has_archive:
+            (self.archived.add if archived else self.archived.discard)(session_id)
 
     async def rename(self, session_id: str, title: str) -> str:
         if self.refuses_titles is not None:

@@ -24,7 +24,9 @@ async def run_node(*words: str | Path, env: dict[str, str], cwd: str, limit: flo
         AssertionError: The clients are not installed.
         TimeoutError: It took more than `limit` seconds, and was killed.
     """
-    assert NODE_MODULES.is_dir(), f"The test clients are missing: {NODE_MODULES}. Run `make install`, which fetches them."
+    assert NODE_MODULES.is_dir(), (
+        f"The test clients are missing: {NODE_MODULES}. Run `make install`, which fetches them."
+    )
     command: Sequence[str] = [str(NODE), *map(str, words)]
     with anyio.fail_after(limit):
         done = await anyio.run_process(command, env={**env, **_quiet()}, cwd=cwd, check=False, stderr=subprocess.PIPE)

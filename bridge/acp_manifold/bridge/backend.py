@@ -8,11 +8,12 @@ and never raise.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
+from acp_manifold.translators.acp.requests import ArchiveFilter as ArchiveFilter
 from acp_manifold.translators.mcp import HttpServer as HttpServer
 from acp_manifold.translators.mcp import McpServer as McpServer
 from acp_manifold.translators.mcp import StdioServer as StdioServer
@@ -76,6 +77,8 @@ class SessionRow(NamedTuple):
     title_origin: StoreOrigin | None = None
     """None when `title` is no title but the first prompt, or missing."""
     additional_directories: tuple[str, ...] = ()
+    archived: bool = False
+    """Whether the store has it in its archive, or the query says that it is in ours."""
 
 
 class ListQuery(NamedTuple):
@@ -87,6 +90,9 @@ class ListQuery(NamedTuple):
     """Only sessions of this directory (absolute; links resolved by the backend as its CLI does)."""
     before: tuple[str, str] | None = None
     """Only rows whose (updated_at, id) sorts before this pair."""
+    archived: ArchiveFilter = "exclude"
+    in_our_archive: frozenset[str] = frozenset()
+    """Sessions that count as archived, whatever the store says: for a backend without an archive."""
 
 
 class Held(NamedTuple):
@@ -110,6 +116,10 @@ class Inspection(NamedTuple):
     """Who has which session open; None if that can't be told here."""
     problems: tuple[str, ...] = ()
     """What is wrong, each a sentence with what to do about it."""
+
+
+async def no_wait() -> None:
+    """There is always room."""
 
 
 class Host(Protocol):
@@ -290,6 +300,8 @@ class Backend(Protocol):
     """The CLI's own name."""
     install_hint: str
     """One line: how to install the CLI."""
+    has_archive: bool
+    """Whether the store has an archive of its own; without one the bridge remembers what is archived."""
 
     @property
     def auth(self) -> AuthMethod:
@@ -347,9 +359,7 @@ class Backend(Protocol):
         """Report titles that others give this session to `Host.title_heard`, for as long as the context is open."""
         ...
 
-    def follow_list(
-        self, cwd: str, changed: Callable[[str | None], None]
-    ) -> AbstractContextManager[None]:
+    def follow_list(self, cwd: str, changed: Callable[[str | None], None]) -> AbstractContextManager[None]:
         """Report changes of the list of a directory's sessions, whoever made them, for as long as the context is open.
 
         Args:
@@ -367,11 +377,55 @@ class Backend(Protocol):
         """The row of one session, or None. An id is never used as a path."""
         ...
 
-    async def replay(self, session_id: str, emit: Callable[[Update], None]) -> None:
-        """Tell the whole history: what was said and done, each item once, in order.
+    async def replay(
+        self, session_id: str, emit: Callable[[Update], None], room: Callable[[], Awaitable[None]] = no_wait
+    ) -> None:
+        """Tell the whole history: what was said and done, each item once, in order, as it is read.
+
+        The updates of an item name it as they did when it was said: by message or tool call. Works on a
+        session that somebody has open, too, and then tells what the store has of it.
+
+        Args:
+            session_id: The session.
+            emit: Takes the updates.
+            room: Waits while whoever takes them is behind; awaited between pieces of the history.
 
         Raises:
             SessionNotFound: No such session in the store.
+        """
+        ...
+
+    async def fork(self, session_id: str, spec: SessionSpec) -> str:
+        """Make a copy of a session in the store, which whoever has the session open does not notice.
+
+        The copy has the history up to now and the title, can be found at once, and is served by
+        `session` with the same `spec` next.
+
+        Args:
+            session_id: The session to copy; it may be open anywhere.
+            spec: Where the copy goes on, and with what.
+
+        Returns:
+            The copy's id.
+
+        Raises:
+            SessionNotFound: No such session in the store.
+            InvalidRequest: The store refuses, with `data.reason`.
+        """
+        ...
+
+    async def archive(self, session_id: str, archived: bool) -> None:
+        """Put a session into the store's archive, or take it out; no error if that is so already.
+
+        A backend whose store has no archive (`has_archive`) only sees to it that its store does not say otherwise.
+
+        Args:
+            session_id: A session of the store; to be archived it must not be served here.
+            archived: Which of the two.
+
+        Raises:
+            SessionNotFound: No such session in the store.
+            InvalidRequest: Another process has it; see `session`.
         """
         ...
 

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, Protocol
 
 from acp_manifold.translators.updates import Question, Update
+
+
+class Replay(NamedTuple):
+    """Where the history of a session goes: to one client, which hears nothing else of the session meanwhile."""
+
+    begin: Callable[[], None]
+    """From now on what is said in the session waits, for this client, until the history is told."""
+    emit: Callable[[Update], None]
+    """Tells a piece of the history."""
+    room: Callable[[], Awaitable[None]]
+    """Waits while the client is behind."""
 
 
 class Client(Protocol):

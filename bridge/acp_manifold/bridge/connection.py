@@ -11,7 +11,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from typing import TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import anyio
 
 from acp_manifold.translators.acp import prompts, requests, v1
 from acp_manifold.translators.acp.capabilities import ClientCapabilities, client_capabilities
@@ -22,15 +24,20 @@ from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import MessageChunk, Prompt, Question, Text, Update
 
 from .backend import Backend
+from .client import Replay
 from .errors import BridgeError, InvalidRequest, LoginNeeded, MethodNotFound, PeerGone, RemoteError
 from .hub import Hub
 from .listing import decode_cursor, encode_cursor
 from .messages import encode
 from .outbound import Outbound
 from .peer import Call, Peer, Receive
+from .recent import is_said
 from .session import Session
 from .turn import Turn
 from .version import __version__
+
+if TYPE_CHECKING:
+    from .live_list import LiveLists
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +51,10 @@ METHODS: dict[str, str] = {
     "_acp-manifold/background/output": "background",
     "_acp-manifold/background/stop": "background",
     "_session/async_task/stop": "background",
+    **dict.fromkeys(("session/fork", "session/archive", "session/unarchive", "session/status"), "lifecycle"),
     "_session/steering": "steering",
+    **dict.fromkeys(("_session/batch_get", "_session/archive", "_session/unarchive"), "index"),
+    **dict.fromkeys(("_session/list/subscribe", "_session/list/unsubscribe"), "index"),
 }
 """In which module of `methods` a method stands, in its table `TABLE`: nobody pays for one that is not used."""
 
@@ -57,6 +67,14 @@ class _Attached:
     chunk_key: tuple[str, str, str | None] | None = None
     """Of the last text chunk, so that `chunk_render` can be used again."""
     chunk_render: Callable[[str], bytes] | None = None
+
+
+class _Loading(NamedTuple):
+    """A history that is being told."""
+
+    before: _Attached | None
+    """What was kept for the session, if the client heard of it before."""
+    answered: anyio.Event
 
 
 class Connection:
@@ -72,6 +90,9 @@ class Connection:
         self._attached: dict[str, _Attached] = {}
         self._opening: dict[str, list[Update]] = {}
         """Updates of sessions whose opening is not answered yet: they come right behind the answer."""
+        self._live_lists: LiveLists | None = None
+        self._loading: dict[str, _Loading] = {}
+        """Sessions whose history is being told."""
         self._methods: dict[str, Serve] = {
             "authenticate": self._authenticate,
             "session/new": self._new,
@@ -124,6 +145,8 @@ class Connection:
     def closed(self) -> None:
         """The client is gone."""
         self.hub.leave(self)
+        if self._live_lists is not None:
+            self._live_lists.close()
 
     # -- Client -----------------------------------------------------------------------------------
 
@@ -204,39 +227,93 @@ class Connection:
     async def _open(self, params: JsonObject, call: Call, *, replay: bool) -> JsonObject:
         session_id = requests.session_id(params)
         setup = requests.session_setup(params)
-        history = _Attached()
-        emit = partial(self._send, session_id, history) if replay else None
+        attached = _Attached()
+        begin, emit = partial(self._hold_back, session_id), partial(self._send, session_id, attached)
+        history = Replay(begin, emit, partial(self.room, session_id)) if replay else None
         try:
-            session = await self.hub.open(session_id, setup, self, emit)
+            session = await self.hub.open(session_id, setup, self, history)
         except BaseException:
-            self._opening.pop(session_id, None)
+            waited = self._opening.pop(session_id, [])
+            loading = self._loading.get(session_id)
+            if loading is not None and loading.before is not None:
+                self._let_through(session_id, loading.before, waited)
+            self._end_loading(session_id)
             raise
-        self._attach(session_id, call)
+        self._attach(session_id, call, attached)
         return {"configOptions": [self._backend_option(session)]}
 
-    def _attach(self, session_id: str, call: Call) -> None:
+    def _hold_back(self, session_id: str) -> None:
+        """A history is told from now on, with all that was said so far: what is said comes behind the answer."""
+        self._loading[session_id] = _Loading(self._attached.pop(session_id, None), anyio.Event())
+        self._opening[session_id] = [told for told in self._opening.get(session_id, []) if not is_said(told)]
+
+    def _end_loading(self, session_id: str) -> None:
+        loading = self._loading.pop(session_id, None)
+        if loading is not None:
+            loading.answered.set()
+
+    def opened(self, session: Session, call: Call) -> JsonObject:
+        """What is answered about a session that was just opened; its updates come right behind the answer."""
+        self._attach(session.id, call)
+        return {"configOptions": [self._backend_option(session)]}
+
+    def _attach(self, session_id: str, call: Call, attached: _Attached | None = None) -> None:
         """Let updates of a session through as soon as the request that opened it is answered."""
         if session_id in self._attached:
             return
 
         def answered() -> None:
-            attached = self._attached[session_id] = _Attached()
-            for update in self._opening.pop(session_id, []):
-                self._send(session_id, attached, update)
+            self._let_through(session_id, attached or _Attached(), self._opening.pop(session_id, []))
 
         call.on_answered = answered
 
+    def _let_through(self, session_id: str, attached: _Attached, waited: list[Update]) -> None:
+        self._attached[session_id] = attached
+        for update in waited:
+            self._send(session_id, attached, update)
+        self._end_loading(session_id)
+
+    def forget_ended(self, session_id: str) -> None:
+        """Keep nothing more for a session that may have been ended."""
+        if self.hub.find(session_id, self) is None:
+            self._attached.pop(session_id, None)
+
+    @property
+    def live_lists(self) -> LiveLists:
+        """The session lists that the client follows."""
+        if self._live_lists is None:
+            from .live_list import LiveLists
+
+            self._live_lists = LiveLists(self.hub, partial(self._peer.notify, "_session/list/changes"))
+        return self._live_lists
+
+    async def archive(self, session_id: str, archived: bool) -> None:
+        """Put a session into the archive, or take it out; see `Hub.archive`. Told for one that was open here."""
+        was_open = self.hub.find(session_id, self) is not None
+        try:
+            await self.hub.archive(session_id, archived)
+        finally:
+            self.forget_ended(session_id)
+        if was_open and self.can.air:
+            self._peer.notify("session/update", v1.archived_params(session_id, archived))
+
     async def _list(self, params: JsonObject, call: Call) -> JsonObject:
-        cwd, cursor = requests.list_filter(params)
-        after = decode_cursor(cursor, cwd) if cursor is not None else None
-        page = await self.hub.page(cwd, after)
+        if "sessionIndex" in self.can.air:
+            from .methods.index import listed
+
+            return await listed(self, params)
+        wanted, cursor = requests.list_filter(params)
+        after = decode_cursor(cursor, wanted) if cursor is not None else None
+        page = await self.hub.page(wanted, after)
         rows = [
-            v1.session_row(session_id, row.cwd, row.updated_at, title, row.additional_directories, name)
+            v1.session_row(
+                session_id, row.cwd, row.updated_at, title, row.additional_directories, name, archived=row.archived
+            )
             for session_id, name, row, title in self.hub.describe(page)
         ]
         result: JsonObject = {"sessions": rows}
         if page.next is not None:
-            result["nextCursor"] = encode_cursor(page.next, cwd)
+            result["nextCursor"] = encode_cursor(page.next, wanted)
         return result
 
     def _prompt(self, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
@@ -249,7 +326,12 @@ class Connection:
         call.on_cancel = partial(session.cancel_turn, turn)
 
         async def outcome() -> JsonObject:
-            return v1.prompt_result(await turn.outcome())
+            try:
+                return v1.prompt_result(await turn.outcome())
+            finally:
+                # What was said last waits behind a history that is being told.
+                while (loading := self._loading.get(session.id)) is not None:
+                    await loading.answered.wait()
 
         return outcome()
 
@@ -288,8 +370,7 @@ class Connection:
         try:
             await self.hub.delete(session_id)
         finally:
-            if self.hub.find(session_id, self) is None:
-                self._attached.pop(session_id, None)
+            self.forget_ended(session_id)
         return {}
 
     def _set_config_option(self, params: JsonObject, call: Call) -> Awaitable[JsonObject]:

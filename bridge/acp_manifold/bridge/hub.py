@@ -9,26 +9,27 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from acp_manifold.translators.acp.requests import SessionSetup, absolute_path
-from acp_manifold.translators.narrow import is_text
+from acp_manifold.translators.acp.requests import ListFilter, SessionSetup, absolute_path
+from acp_manifold.translators.narrow import as_object, is_text
 from acp_manifold.translators.titles import normalise
-from acp_manifold.translators.updates import Update
+from acp_manifold.translators.updates import SessionInfo, Update
 
 from .backend import Backend, ListQuery, SessionRow, SessionSpec, StoreOrigin
-from .client import Client
+from .client import Client, Replay
 from .errors import BackendFault, BridgeError, InvalidParams, InvalidRequest, LoginNeeded, SessionEnded, SessionNotFound
+from .history import tell_history
 from .keyed_locks import KeyedLocks
 from .ledger import Key, Ledger, TitleRecord
-from .listing import PAGE, Page, Place, join
+from .listing import PAGE, Page, Place, join, with_rows
 from .session import Session
 from .titles import TitleKeeper
 from .watch import Watcher
@@ -230,9 +231,7 @@ class Hub:
         with anyio.move_on_after(END_LIMIT, shield=True):
             await session.end()
 
-    async def open(
-        self, session_id: str, setup: SessionSetup, client: Client, replay: Callable[[Update], None] | None
-    ) -> Session:
+    async def open(self, session_id: str, setup: SessionSetup, client: Client, replay: Replay | None) -> Session:
         """A session of a store, or one that is open here, attached to `client`.
 
         Args:
@@ -244,9 +243,15 @@ class Hub:
         Raises:
             InvalidParams: `cwd` is no directory.
             SessionNotFound: No backend has it.
+            InvalidRequest: Another process has it: `data.try` then names the method that makes a copy.
             BridgeError: The CLI can't serve it.
         """
-        spec = spec_of(setup)
+        try:
+            return await self._open(session_id, spec_of(setup), client, replay)
+        except InvalidRequest as exc:
+            raise _with_way_out(exc) from exc
+
+    async def _open(self, session_id: str, spec: SessionSpec, client: Client, replay: Replay | None) -> Session:
         async with self._changing.holding(self._lock_name(session_id)):
             session = self._sessions.get(session_id)
             located = await self._locate(session_id)
@@ -259,14 +264,17 @@ class Hub:
                     {"reason": "open_under_another_id", "sessionId": other.id},
                 )
             if session is not None:
-                await self._join(session, client, located, replay)
+                await self._join(session, client, replay)
                 return session
             assert located is not None
             known = self._keeper.seen_in_store(located.key, located.row.title, located.row.title_origin)
+            if located.row.archived and not located.backend.has_archive:
+                # What is written while it is open need not say so.
+                self._ledger.put_mark(located.key, "archived", True)
             session = await self._start(located.backend, spec, client, known=(session_id, located.row.id))
             # Told after it was opened, so that a client is told nothing of a session that can't be.
             try:
-                await _replay(located, replay)
+                await tell_history(session, replay)
             except BaseException:
                 await self._abandon(session)
                 raise
@@ -274,19 +282,85 @@ class Hub:
             session.tell_title(known.text)
         return session
 
-    async def _join(
-        self, session: Session, client: Client, located: Located | None, replay: Callable[[Update], None] | None
-    ) -> None:
+    async def _join(self, session: Session, client: Client, replay: Replay | None) -> None:
         """Attach a client to a session that is open here, unless the session can't be served."""
         known = client in session.clients
         session.attach(client)
         try:
             await session.open()
-            await _replay(located, replay)
+            await tell_history(session, replay)
         except BaseException:
             if not known and session.detach(client):
                 await self._abandon(session)
             raise
+        if known and replay is not None:
+            session.introduce(client)
+        title = self._keeper.current(session.key).text if session.key is not None else ""
+        if title:
+            client.deliver(session.id, SessionInfo(title=title))
+
+    async def fork(self, session_id: str, setup: SessionSetup, client: Client) -> Session:
+        """A copy of a session, attached to `client`; the session itself, open here or elsewhere, goes on as it was.
+
+        The copy has the history and the title, and whoever made the title. One of a session in which nothing was
+        said yet is a new session of the same backend.
+
+        Raises:
+            InvalidParams: `cwd` is no directory.
+            SessionNotFound: No backend has it.
+            BridgeError: It can't be copied, or the CLI can't serve the copy.
+        """
+        spec = spec_of(setup)
+        async with self._changing.holding(self._lock_name(session_id)):
+            located, session = await self._find(session_id)
+            if located is None:
+                assert session is not None and session.key is not None
+                backend, title, forked = session.backend, self._keeper.current(session.key), None
+            else:
+                backend, row = located.backend, located.row
+                title = self._keeper.seen_in_store(located.key, row.title, row.title_origin)
+                self._let_title_go(located.key)
+                forked = await backend.fork(row.id, spec)
+        if forked is None:
+            copy = await self._start(backend, spec, client, known=None)
+            if title.origin != "none":
+                await self._name_new(copy, title.text)
+            return copy
+        key = Key(backend.name, forked)
+        self._ledger.put_mark(key, "fork", True)
+        self._keeper.copied(key, title)
+        try:
+            copy = await self._start(backend, spec, client, known=(forked, forked))
+        except BaseException:
+            await self._take_back(backend, key)
+            raise
+        if title.origin != "none":
+            copy.tell_title(title.text)
+        return copy
+
+    async def _take_back(self, backend: Backend, key: Key) -> None:
+        """Remove a copy that can't be opened: nobody knows of it."""
+        with anyio.move_on_after(END_LIMIT, shield=True):
+            try:
+                await backend.delete(key.id)
+            except BridgeError as exc:
+                logger.warning("%s: the copy %s could not be removed: %s", backend.name, key.id, exc.message)
+        self._keeper.forget(key)
+
+    async def _find(self, session_id: str) -> tuple[Located | None, Session | None]:
+        """Where a session is in a store, and the session if it is open here; never neither.
+
+        Raises:
+            SessionNotFound: No backend has it.
+        """
+        session = self._sessions.get(session_id)
+        if session is not None and session.key is not None:
+            row = await session.backend.find(session.key.id)
+            return (Located(session.backend, row) if row is not None else None), session
+        located = await self._locate(session_id)
+        if located is None:
+            raise SessionNotFound(session_id)
+        return located, self._by_key.get(located.key)
 
     async def _start(
         self, backend: Backend, spec: SessionSpec, client: Client, known: tuple[str, str] | None
@@ -371,7 +445,7 @@ class Hub:
             for listener in list(self._listeners):
                 listener(session.key)
 
-    def spawn(self, work: Callable[[], Awaitable[None]]) -> None:
+    def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Do something for as long as the hub lives; it has to see to its own failures."""
         self._group.start_soon(work)
 
@@ -451,6 +525,37 @@ class Hub:
                 return
             self._seen.pop(session_id, None)
             self._keeper.forget(key)
+
+    async def archive(self, session_id: str, archived: bool) -> None:
+        """Put a session into the archive, or take it out; one that is open here is closed before it goes in.
+
+        Raises:
+            SessionNotFound: No backend has it.
+            InvalidRequest: Another process has it.
+        """
+        if archived and (session := self._sessions.get(session_id)) is not None:
+            session.cancel()
+        async with self._changing.holding(self._lock_name(session_id)):
+            located, session = await self._find(session_id)
+            if archived and session is not None:
+                await session.end()
+                located = await self._locate(session_id)
+            if located is None:
+                return  # Nothing was ever said in it: with its end it is gone.
+            await located.backend.archive(located.row.id, archived)
+            if not located.backend.has_archive:
+                self._ledger.put_mark(located.key, "archived", archived)
+
+    async def is_open(self, session_id: str) -> bool:
+        """Whether a session is open here, for any client.
+
+        Raises:
+            SessionNotFound: No backend has it.
+        """
+        if session_id in self._sessions:
+            return True
+        _, session = await self._find(session_id)
+        return session is not None
 
     async def set_title(self, session_id: str, title: str) -> str:
         """Set a title for a client and give back what is stored; every attached client is told.
@@ -543,19 +648,32 @@ class Hub:
 
     # -- the list -------------------------------------------------------------------------------
 
-    async def page(self, cwd: str | None, after: Place | None) -> Page:
+    async def located(self, session_id: str) -> tuple[str, SessionRow] | None:
+        """The backend and the row of a session of a store; None if there is none."""
+        found = await self._locate(session_id)
+        return (found.backend.name, found.row) if found is not None else None
+
+    def is_archived(self, backend: str, row: SessionRow) -> bool:
+        """Whether a session is in the archive of its store, or in ours."""
+        return row.archived or row.id in self._ledger.marked(backend, "archived")
+
+    async def page(self, wanted: ListFilter, after: Place | None) -> Page:
         """One page over all backends; one that can't tell its sessions is left out, with a note.
 
         Raises:
             BackendFault: None of them can.
         """
-        query = ListQuery(PAGE + 1, cwd, after.pair if after is not None else None)
+        everywhere = ListQuery(PAGE + 1, wanted.cwd, after.pair if after is not None else None, wanted.archived)
         lists: dict[str, list[SessionRow]] = {}
         faults: list[str] = []
 
         async def ask(backend: Backend) -> None:
+            query = everywhere
+            if not backend.has_archive:
+                query = query._replace(in_our_archive=self._ledger.marked(backend.name, "archived"))
             try:
-                lists[backend.name] = await backend.list(query)
+                rows = await backend.list(query)
+                lists[backend.name] = with_rows(rows, await self._unlisted(backend, rows), query)
             except BridgeError as exc:
                 logger.warning("%s can't list its sessions: %s", backend.name, exc.message)
                 faults.append(f"{backend.name}: {exc.message}")
@@ -566,6 +684,17 @@ class Hub:
         if not lists:
             raise BackendFault("no backend can list its sessions: " + "; ".join(faults))
         return join(lists)
+
+    async def _unlisted(self, backend: Backend, rows: Sequence[SessionRow]) -> list[SessionRow]:
+        """Copies that the backend's list does not show: Codex lists none before its first turn."""
+        copies = self._ledger.marked(backend.name, "fork")
+        if not copies:
+            return []
+        listed = copies & {row.id for row in rows}
+        found = [(copy, await backend.find(copy)) for copy in copies - listed]
+        for copy in [*listed, *(copy for copy, row in found if row is None)]:
+            self._ledger.put_mark(Key(backend.name, copy), "fork", False)
+        return [row for _, row in found if row is not None]
 
     def describe(self, page: Page) -> list[tuple[str, str, SessionRow, str | None]]:
         """For each row of a page: our id, the backend, the row, and the title to show."""
@@ -598,14 +727,18 @@ class Hub:
         self._let_title_go(key)
         if title.origin == "none":
             title = TitleRecord(normalise(row.title or ""), "none")
-        await _replay(located, emit)
+        if emit is not None:
+            await located.backend.replay(row.id, emit)
         return Told(self._ledger.aliases(key.backend).get(key.id, key.id), key.backend, row, title)
 
 
-async def _replay(located: Located | None, emit: Callable[[Update], None] | None) -> None:
-    """Tell the history of a session; one that is in no store yet has none."""
-    if located is not None and emit is not None:
-        await located.backend.replay(located.row.id, emit)
+def _with_way_out(refusal: InvalidRequest) -> InvalidRequest:
+    """A refusal to open what another process has, with what can be done instead; any other one as it is."""
+    data = as_object(refusal.data)
+    if data.get("reason") != "thread_active_writer":
+        return refusal
+    message = f"{refusal.message.rstrip('.')}, or go on in a copy of it (session/fork)"
+    return InvalidRequest(message, {**data, "try": "session/fork"})
 
 
 def spec_of(setup: SessionSetup) -> SessionSpec:

@@ -32,19 +32,29 @@ def with_details(hub: Hub, page: Page) -> list[tuple[str, JsonObject]]:
         (
             session_id,
             index.with_details(
-                v1.session_row(session_id, row.cwd, row.updated_at, title, row.additional_directories, name),
-                _details(hub, Key(name, row.id)),
+                v1.session_row(
+                    session_id,
+                    row.cwd,
+                    row.updated_at,
+                    title,
+                    row.additional_directories,
+                    name,
+                    archived=hub.is_archived(name, row),
+                ),
+                _details(hub, name, row),
             ),
         )
         for session_id, name, row, title in hub.describe(page)
     ]
 
 
-def _details(hub: Hub, key: Key) -> index.Details:
-    session = hub.by_key(key)
+def _details(hub: Hub, backend: str, row: SessionRow) -> index.Details:
+    archived = hub.is_archived(backend, row)
+    session = hub.by_key(Key(backend, row.id))
     if session is None:
-        return index.Details()
+        return index.Details(archived)
     return index.Details(
+        archived,
         state=session.state,
         last_prompt_at=_moment(session.last_prompt_at),
         last_turn_ended_at=_moment(session.last_turn_ended_at),

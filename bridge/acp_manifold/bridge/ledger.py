@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from acp_manifold.translators.titles import Origin
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 BUSY_SECONDS = 0.1
 """How long a write waits for another bridge's, which is short; the event loop waits with it."""
 
@@ -34,6 +35,16 @@ CREATE TABLE aliases (
 ) WITHOUT ROWID;
 CREATE INDEX aliases_by_id ON aliases (backend, id);
 """
+
+_SINCE_2 = """
+CREATE TABLE marks (
+    backend TEXT NOT NULL, id TEXT NOT NULL, mark TEXT NOT NULL,
+    PRIMARY KEY (backend, mark, id)
+) WITHOUT ROWID;
+"""
+
+Mark: TypeAlias = Literal["archived", "fork"]
+"""What a session is beside what its store says: in our archive, or a copy that the store's list may not show yet."""
 
 
 class Key(NamedTuple):
@@ -78,6 +89,7 @@ class Ledger:
         self._usable = True
         self._kept_titles: dict[Key, TitleRecord | None] = {}
         self._kept_aliases: dict[str, Key | None] = {}
+        self._kept_marks: dict[tuple[Key, Mark], bool] = {}
 
     def title(self, key: Key) -> TitleRecord | None:
         """What we know about a session's title."""
@@ -117,18 +129,34 @@ class Ledger:
         self._kept_aliases[session] = key
         self._flush()
 
+    def marked(self, backend: str, mark: Mark) -> frozenset[str]:
+        """The sessions of a backend, by its id, that bear a mark."""
+        rows = self._read("SELECT id FROM marks WHERE backend = ? AND mark = ?", (backend, mark))
+        found = {str(row[0]) for row in rows}
+        for (key, kept), bears in self._kept_marks.items():
+            if key.backend == backend and kept == mark:
+                (found.add if bears else found.discard)(key.id)
+        return frozenset(found)
+
+    def put_mark(self, key: Key, mark: Mark, bears: bool) -> None:
+        """Remember whether a session bears a mark."""
+        self._kept_marks[key, mark] = bears
+        self._flush()
+
     def forget(self, key: Key) -> None:
-        """Drop the title of a session that is gone for good.
+        """Drop the title and the marks of a session that is gone for good.
 
         Our id of it stays what it was: nobody's now, though a CLI may have another session by that name.
         """
         self._kept_titles[key] = None
+        for mark in get_args(Mark):
+            self._kept_marks[key, mark] = False
         self._flush()
 
     def close(self) -> None:
         """Write what is still kept, if that can be, and close the file."""
         self._flush()
-        if self._kept_titles or self._kept_aliases:
+        if self._keeps:
             logger.warning("the ledger %s did not take the last titles", self._path)
         self._disconnect()
 
@@ -137,13 +165,25 @@ class Ledger:
             self._db.close()
             self._db = None
 
+    @property
+    def _keeps(self) -> bool:
+        return bool(self._kept_titles or self._kept_aliases or self._kept_marks)
+
     def _flush(self) -> None:
-        if not self._kept_titles and not self._kept_aliases:
+        if not self._keeps:
             return
         db = self._open()
-        if db is not None and self._guarded(lambda: _save(db, self._kept_titles, self._kept_aliases)):
+        if db is not None and self._guarded(lambda: self._save(db)):
             self._kept_titles.clear()
             self._kept_aliases.clear()
+            self._kept_marks.clear()
+
+    def _save(self, db: sqlite3.Connection) -> None:
+        """Write all of it, or nothing."""
+        with _transaction(db):
+            _save_titles(db, self._kept_titles)
+            _save_aliases(db, self._kept_aliases)
+            _save_marks(db, self._kept_marks)
 
     def _read(self, sql: str, values: tuple[str, ...]) -> list[tuple[object, ...]]:
         self._flush()
@@ -205,22 +245,36 @@ class Ledger:
         return True
 
 
-def _save(db: sqlite3.Connection, titles: Mapping[Key, TitleRecord | None], aliases: Mapping[str, Key | None]) -> None:
-    """Write all of it, or nothing."""
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Generator[None]:
     db.execute("BEGIN IMMEDIATE")
     try:
-        for key, record in titles.items():
-            db.execute("DELETE FROM titles WHERE backend = ? AND id = ?", (key.backend, key.id))
-            if record is not None:
-                db.execute("INSERT INTO titles VALUES (?, ?, ?, ?)", (key.backend, key.id, record.text, record.origin))
-        for session, alias in aliases.items():
-            db.execute("DELETE FROM aliases WHERE session = ?", (session,))
-            if alias is not None:
-                db.execute("INSERT INTO aliases VALUES (?, ?, ?)", (session, alias.backend, alias.id))
+        yield
     except BaseException:
         db.execute("ROLLBACK")
         raise
     db.execute("COMMIT")
+
+
+def _save_titles(db: sqlite3.Connection, titles: Mapping[Key, TitleRecord | None]) -> None:
+    for key, record in titles.items():
+        db.execute("DELETE FROM titles WHERE backend = ? AND id = ?", (key.backend, key.id))
+        if record is not None:
+            db.execute("INSERT INTO titles VALUES (?, ?, ?, ?)", (key.backend, key.id, record.text, record.origin))
+
+
+def _save_aliases(db: sqlite3.Connection, aliases: Mapping[str, Key | None]) -> None:
+    for session, alias in aliases.items():
+        db.execute("DELETE FROM aliases WHERE session = ?", (session,))
+        if alias is not None:
+            db.execute("INSERT INTO aliases VALUES (?, ?, ?)", (session, alias.backend, alias.id))
+
+
+def _save_marks(db: sqlite3.Connection, marks: Mapping[tuple[Key, Mark], bool]) -> None:
+    for (key, mark), bears in marks.items():
+        db.execute("DELETE FROM marks WHERE backend = ? AND mark = ? AND id = ?", (key.backend, mark, key.id))
+        if bears:
+            db.execute("INSERT INTO marks VALUES (?, ?, ?)", (key.backend, key.id, mark))
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:
@@ -245,16 +299,12 @@ def _prepare(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA synchronous = NORMAL")
     if _version(db) == SCHEMA_VERSION:
         return
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        if _version(db) == 0:
-            for statement in filter(str.strip, _SCHEMA.split(";")):
-                db.execute(statement)
+    with _transaction(db):
+        missing = {0: _SCHEMA + _SINCE_2, 1: _SINCE_2}.get(_version(db), "")
+        for statement in filter(str.strip, missing.split(";")):
+            db.execute(statement)
+        if missing:
             db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    except BaseException:
-        db.execute("ROLLBACK")
-        raise
-    db.execute("COMMIT")
     if _version(db) != SCHEMA_VERSION:
         raise OSError(f"made by another version (schema {_version(db)})")
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import anyio
 from anyio import to_thread
 
-from acp_manifold.translators.acp.index import ListOptions, changes_params
+from acp_manifold.translators.acp.index import changes_params
 from acp_manifold.translators.narrow import JsonObject
 
 from .backend import Backend, ListQuery, SessionRow
@@ -163,7 +163,9 @@ class _Followed:
 
     async def _newest(self, backend: Backend, directories: Iterable[str]) -> list[SessionRow] | None:
         try:
-            return [row for cwd in directories for row in await backend.list(ListQuery(NEWEST, cwd))]
+            return [
+                row for cwd in directories for row in await backend.list(ListQuery(NEWEST, cwd, archived="include"))
+            ]
         except BridgeError as exc:
             logger.warning("%s can't list its sessions: %s", backend.name, exc.message)
             return None
@@ -200,6 +202,9 @@ class _Followed:
             if key.backend == backend.name and key not in found and row.updated_at >= oldest
         }
 
+    def _belongs(self, cwd: str) -> bool:
+        return os.path.realpath(cwd) in self._places
+
     async def _look_at(self, key: Key, rows: list[JsonObject], gone: list[str]) -> None:
         """Add the row of one session to `rows` if it says something new, or its id to `gone`."""
         try:
@@ -213,13 +218,10 @@ class _Followed:
             if known is not None:
                 gone.append(known[0])
             return
-        if os.path.realpath(row.cwd) not in self._places:
+        if not await to_thread.run_sync(self._belongs, row.cwd):
             return
         session_id, shown, signature = rendered(self._hub, key.backend, row)
         self._known[key] = (session_id, row)
         if key not in self._told or self._told[key].signature != signature:
             self._told[key] = _Told(signature, anyio.current_time())
             rows.append(shown)
-
-
-__all__ = ["AT_MOST_EVERY", "LONGEST_WAIT", "MAX_SUBSCRIPTIONS", "QUIET", "ListOptions", "LiveLists"]

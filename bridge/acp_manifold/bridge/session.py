@@ -19,6 +19,7 @@ from acp_manifold.translators.acp.prompts import typed_text
 from acp_manifold.translators.updates import (
     BackgroundTask,
     Commands,
+    MessageChunk,
     Prompt,
     Question,
     SessionInfo,
@@ -39,6 +40,7 @@ from .errors import (
 )
 from .ledger import Key
 from .permissions import Questions
+from .recent import Recent
 from .rest import Rest
 from .slot import Slot
 from .titles import NO_TITLE, TitleKeeper
@@ -113,6 +115,8 @@ class Session:
         self._bound = bound
         self._grace = grace
         self._name_it = name_it
+        self.recent = Recent()
+        """What the store may not have yet of what was said."""
         self._rest = Rest(idle, self._may_rest, self._let_go)
         self._busy = 0
         """How many requests of ours, other than turns, the backend works on."""
@@ -179,8 +183,12 @@ class Session:
         """Let a client hear of the session; one that comes later is told which slash commands there are."""
         if client not in self.clients:
             self.clients.append(client)
-            if self._commands is not None:
-                client.deliver(self.id, self._commands)
+            self.introduce(client)
+
+    def introduce(self, client: Client) -> None:
+        """Tell a client what there is to know of the session beside its history."""
+        if self._commands is not None:
+            client.deliver(self.id, self._commands)
 
     def detach(self, client: Client) -> bool:
         """Take a client away with its prompts and questions; True if nobody is left."""
@@ -240,11 +248,20 @@ class Session:
             if update == self._commands:
                 return
             self._commands = update
+        self.recent.add(update)
+        # Who typed it has it on the screen.
+        driver = self._speaker() if isinstance(update, MessageChunk) and update.role == "user" else None
         for client in self.clients:
-            client.deliver(self.id, update)
+            if client is not driver:
+                client.deliver(self.id, update)
+
+    def _speaker(self) -> Client | None:
+        running = self.turns.running
+        return running.client if running is not None else None
 
     def moved(self, session_id: str) -> None:
         """The conversation goes on under another name of the backend's; see `SessionEvents.moved`."""
+        self.recent.clear()
         self._from_store = False
         self._left = self._left or self.key
         self._name(Key(self._serving.name, session_id))
@@ -435,6 +452,7 @@ class Session:
         self._from_store = self._from_store or await self._stored() is not None
         if self._may_rest():
             await self._slot.release()
+            self.recent.clear()
 
     @contextmanager
     def _working(self) -> Generator[None]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
+from acp_manifold.translators.acp.requests import ListFilter
 from acp_manifold.translators.plain import one_line
 
 from .backend import SessionRow
@@ -23,10 +24,11 @@ _DIRECTORY = 40
 async def every_session(hub: Hub, cwd: str | None) -> list[Listed]:
     """Every session there is, or every one of a directory, newest first; raises what `Hub.page` raises."""
     rows: list[Listed] = []
-    page = await hub.page(cwd, None)
+    wanted = ListFilter(cwd)
+    page = await hub.page(wanted, None)
     rows += hub.describe(page)
     while page.next is not None:
-        page = await hub.page(cwd, page.next)
+        page = await hub.page(wanted, page.next)
         rows += hub.describe(page)
     return rows
 

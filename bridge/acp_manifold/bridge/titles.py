@@ -164,6 +164,11 @@ class TitleKeeper:
             self._change(new, self._of(new), record)
         self.let_go(old)
 
+    def copied(self, new: Key, record: TitleRecord) -> None:
+        """A session begins as a copy of another one: it is called what that is called, by whoever called it so."""
+        if record.origin != "none":
+            self._change(new, self._of(new), record)
+
     def let_go(self, key: Key) -> None:
         """Nobody has the session open: the ledger knows what there is to know, but for a write that is under way."""
         kept = self._kept.get(key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ from acp_manifold.bridge.backend import (
     SessionEvents,
     SessionRow,
     SessionSpec,
+    no_wait,
 )
 from acp_manifold.bridge.errors import BackendGone, LoginNeeded, SessionNotFound
 
@@ -50,6 +51,7 @@ class ClaudeBackend:
     name = "claude"
     label = "Claude Code"
     install_hint = "pip install claude-agent-sdk, or npm install -g @anthropic-ai/claude-code"
+    has_archive = False
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ: Mapping[str, str] = os.environ if environ is None else environ
@@ -161,6 +163,7 @@ class ClaudeBackend:
     @contextmanager
     def _follow(self, session_id: str, cwd: str) -> Generator[None, None, None]:
         from acp_manifold.adapters.claude.tail import TitleTail
+        from acp_manifold.translators.claude.archive import visible
 
         life = self._running_life
         host = life.host
@@ -168,7 +171,7 @@ class ClaudeBackend:
         def heard(title: Title) -> None:
             live = life.live.get(session_id)
             if live is None or title.origin != "user" or not live.title_appended(title.text):
-                host.title_heard(self.name, session_id, title.text, title.origin)
+                host.title_heard(self.name, session_id, visible(title.text), title.origin)
 
         path = self._store.expected_path(session_id, cwd)
         stop = host.watch(path, TitleTail(path, heard).changed)
@@ -205,18 +208,55 @@ class ClaudeBackend:
         """The row of one session; see `Backend.find`."""
         return await self._store.find(session_id)
 
-    async def replay(self, session_id: str, emit: Callable[[Update], None]) -> None:
+    async def replay(
+        self, session_id: str, emit: Callable[[Update], None], room: Callable[[], Awaitable[None]] = no_wait
+    ) -> None:
         """Tell the whole history; see `Backend.replay`."""
         from acp_manifold.adapters.claude.history import replay
 
         path = await self._path(session_id)
         try:
-            await replay(path, emit)
+            await replay(path, emit, room)
         except FileNotFoundError as exc:
             raise SessionNotFound(session_id) from exc
 
+    async def fork(self, session_id: str, spec: SessionSpec) -> str:
+        """Copy the transcript; see `Backend.fork`."""
+        from acp_manifold.adapters.claude.fork import fork
+
+        path = await self._path(session_id)
+        copy = str(uuid.uuid4())
+        try:
+            await fork(path, self._store.expected_path(copy, spec.cwd), copy, spec.cwd)
+        except FileNotFoundError as exc:
+            raise SessionNotFound(session_id) from exc
+        return copy
+
+    async def archive(self, session_id: str, archived: bool) -> None:
+        """Take the mark of another adapter out of the title; see `Backend.archive`."""
+        from acp_manifold.translators.claude.archive import visible
+
+        row = await self._store.find(session_id)
+        if row is None:
+            raise SessionNotFound(session_id)
+        if archived or not row.archived:
+            return
+        title = visible(row.title or "")
+        live = self._life.live.get(session_id) if self._life is not None else None
+        if live is not None:
+            await live.rename(title)
+        else:
+            await self._write_title(session_id, title)
+
     async def rename(self, session_id: str, title: str) -> str:
-        """Title a session at rest; see `Backend.rename`."""
+        """Title a session at rest; see `Backend.rename`. One whose title says that it is archived stays so."""
+        from acp_manifold.translators.claude.archive import PREFIX, visible
+
+        row = await self._store.find(session_id)
+        mark = PREFIX if row is not None and row.archived else ""
+        return visible(await self._write_title(session_id, mark + visible(title)))
+
+    async def _write_title(self, session_id: str, title: str) -> str:
         from anyio import to_thread
 
         from acp_manifold.adapters.claude.at_rest import write_title

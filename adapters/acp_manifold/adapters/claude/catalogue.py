@@ -26,6 +26,7 @@ from acp_manifold.adapters.claude.transcripts import (
     transcript_at,
 )
 from acp_manifold.bridge.backend import ListQuery, SessionRow
+from acp_manifold.translators.claude.archive import says_archived, visible
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +111,13 @@ class Catalogue:
             live = [entry for path in self._asked_for if (entry := self._entries.get(path)) is not None]
             if chosen is not None and self._have_changed([*chosen, *live]):
                 chosen = self._choose(query)
-            return self._rows(chosen) if chosen is not None else None
+            if chosen is None:
+                return None
+            before = [_is_archived(entry, query) for entry in chosen]
+            rows = self._rows(chosen)
+            if before != [_is_archived(entry, query) for entry in chosen]:
+                return None  # A title found just now says so.
+            return [row._replace(archived=is_so) for row, is_so in zip(rows, before, strict=True)]
 
     def find(self, session_id: str) -> SessionRow | None:
         """The row of one session."""
@@ -157,11 +164,14 @@ class Catalogue:
         chosen: list[Entry] = []
         places: dict[str, str] = {}
         wanted = real_path(query.cwd) if query.cwd is not None else None
+        archived = None if query.archived == "include" else query.archived == "only"
         left = SLICE
         for entry in self._ordered():
             if len(chosen) == query.limit:
                 break
             if query.before is not None and entry.key >= query.before:
+                continue
+            if archived is not None and _is_archived(entry, query) != archived:
                 continue
             if not entry.reading.is_begun:
                 if left == 0:
@@ -311,6 +321,15 @@ def _real_place(cwd: str, known: dict[str, str]) -> str:
     return known[cwd]
 
 
+def _is_archived(entry: Entry, query: ListQuery) -> bool:
+    return entry.id in query.in_our_archive or _says_archived(entry)
+
+
+def _says_archived(entry: Entry) -> bool:
+    custom = entry.reading.facts.custom
+    return custom is not None and "[" in custom and says_archived(custom)
+
+
 def _row(entry: Entry) -> SessionRow:
     facts, title = entry.reading.facts, entry.reading.facts.title
     updated_at, session_id = entry.key
@@ -318,6 +337,7 @@ def _row(entry: Entry) -> SessionRow:
         id=session_id,
         cwd=facts.cwd or "/",
         updated_at=updated_at,
-        title=title.text if title is not None else facts.first_typed,
+        title=visible(title.text) if title is not None else facts.first_typed,
         title_origin=title.origin if title is not None else None,
+        archived=_says_archived(entry),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
@@ -20,8 +20,13 @@ _PIECE: Final = 256 * 1024
 """Bytes read, and at most about so many translated, before others get their turn."""
 
 
-async def replay(path: Path, emit: Callable[[Update], None]) -> None:
+async def replay(path: Path, emit: Callable[[Update], None], room: Callable[[], Awaitable[None]]) -> None:
     """Tell the history in a transcript; the file is never held as a whole.
+
+    Args:
+        path: The transcript.
+        emit: Takes the updates.
+        room: Waits while whoever takes them is behind.
 
     Raises:
         OSError: It can't be read.
@@ -38,6 +43,7 @@ async def replay(path: Path, emit: Callable[[Update], None]) -> None:
             for line in b"".join([*rest, whole]).split(b"\n"):
                 _tell(history, line, emit, path)
             rest = [tail] if tail else []
+            await room()
             await lowlevel.checkpoint()
         _tell(history, b"".join(rest), emit, path)
         for update in history.finish():
@@ -46,8 +52,17 @@ async def replay(path: Path, emit: Callable[[Update], None]) -> None:
         file.close()
 
 
+def _is_whole(line: bytes) -> bool:
+    return line.startswith(b"{") and line.endswith(b"}") and b"}{" not in line
+
+
+def _may_be_said(line: bytes) -> bool:
+    """Whether a line may be a message: most of a transcript is what went to the model, and need not be parsed."""
+    return b'"assistant"' in line or b'"user"' in line
+
+
 def _tell(history: History, line: bytes, emit: Callable[[Update], None], path: Path) -> None:
-    if not line.strip():
+    if not line.strip() or (_is_whole(line) and not _may_be_said(line)):
         return
     records, clean = decode_line(line)
     if not clean:

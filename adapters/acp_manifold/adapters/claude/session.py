@@ -38,6 +38,7 @@ from acp_manifold.bridge.errors import (
     TaskNotFound,
 )
 from acp_manifold.bridge.process import Child
+from acp_manifold.translators.claude.archive import visible
 from acp_manifold.translators.claude.commands import commands
 from acp_manifold.translators.claude.endings import Failure, failure_kind
 from acp_manifold.translators.claude.frames import (
@@ -54,7 +55,7 @@ from acp_manifold.translators.claude.input import user_message
 from acp_manifold.translators.claude.titles import stored_form
 from acp_manifold.translators.claude.turn import Conversation
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_objects, as_str, text
-from acp_manifold.translators.updates import BackgroundTask, Command, Prompt, TaskOutput, TurnEnd
+from acp_manifold.translators.updates import BackgroundTask, Command, MessageChunk, Prompt, TaskOutput, TurnEnd
 
 logger = logging.getLogger(__name__)
 
@@ -198,7 +199,7 @@ class ClaudeSession:
             self._title.write_first()
             self._conversation.begin(turn.uuid)
             turn.sent = True
-            self._send(user_message((*prompt, *turn.added), turn.uuid))
+            self._say((*prompt, *turn.added), turn.uuid)
             await turn.ended.wait()
             return await self._settled(turn)
         finally:
@@ -213,8 +214,14 @@ class ClaudeSession:
             turn.added = (*turn.added, *prompt)
             return True
         message = str(uuid.uuid4())
-        self._send(user_message(prompt, message, self._conversation.steer(message)))
+        self._say(prompt, message, self._conversation.steer(message))
         return True
+
+    def _say(self, prompt: Prompt, message: str, priority: str | None = None) -> None:
+        """Send what the person says, and tell of it under the name that the transcript will have for it."""
+        for content in prompt:
+            self._events.update(MessageChunk("user", content, message))
+        self._send(user_message(prompt, message, priority))
 
     async def interrupt(self) -> None:
         """Stop the running turn; see `BackendSession.interrupt`."""
@@ -381,7 +388,7 @@ class ClaudeSession:
         if frame.title:
             told = self._title.told(frame.title)
             if told:
-                self._host.title_heard(NAME, self._id, frame.title, "user")
+                self._host.title_heard(NAME, self._id, visible(frame.title), "user")
 
     def _on_init(self, frame: Init) -> None:
         if frame.permission_mode:

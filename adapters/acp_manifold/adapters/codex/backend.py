@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from acp_manifold.bridge.backend import (
     SessionEvents,
     SessionRow,
     SessionSpec,
+    no_wait,
 )
 from acp_manifold.bridge.errors import BackendGone, LoginNeeded, SessionNotFound
 from acp_manifold.bridge.starting import Started, pipe, start
@@ -48,6 +49,7 @@ class CodexBackend:
     name = "codex"
     label = "Codex"
     install_hint = "pip install openai-codex-cli-bin, or npm install -g @openai/codex"
+    has_archive = True
 
     def __init__(self) -> None:
         self.limits = Limits()
@@ -174,13 +176,31 @@ class CodexBackend:
         row = await life.read(lambda server: find_thread(server, session_id))
         return life.row(row) if row is not None else None
 
-    async def replay(self, session_id: str, emit: Callable[[Update], None]) -> None:
+    async def replay(
+        self, session_id: str, emit: Callable[[Update], None], room: Callable[[], Awaitable[None]] = no_wait
+    ) -> None:
         """Tell the whole history of a thread."""
         if not is_thread_id(session_id):
             raise SessionNotFound(session_id)
         from .store import replay_thread
 
-        await replay_thread(await self._living.need(), session_id, emit)
+        await replay_thread(await self._living.need(), session_id, emit, room)
+
+    async def fork(self, session_id: str, spec: SessionSpec) -> str:
+        """Copy a thread."""
+        if not is_thread_id(session_id):
+            raise SessionNotFound(session_id)
+        from .archive import fork_thread
+
+        return await fork_thread(await self._living.need(), session_id, thread_params(spec))
+
+    async def archive(self, session_id: str, archived: bool) -> None:
+        """Put a thread into Codex' archive, or take it out."""
+        if not is_thread_id(session_id):
+            raise SessionNotFound(session_id)
+        from .archive import archive_thread
+
+        await archive_thread(await self._living.need(), session_id, archived)
 
     async def rename(self, session_id: str, title: str) -> str:
         """Title a thread that is at rest; it need not be loaded."""

@@ -42,7 +42,8 @@ def is_unsupported(error: RemoteError) -> bool:
 def archived(thread_id: str) -> InvalidRequest:
     """The refusal to touch an archived thread."""
     return InvalidRequest(
-        f"Session {thread_id} is archived; run `codex unarchive {thread_id}` first",
+        f"Session {thread_id} is archived: take it out of the archive first (session/unarchive, or "
+        f"`codex unarchive {thread_id}`)",
         {"reason": "archived", "sessionId": thread_id},
     )
 

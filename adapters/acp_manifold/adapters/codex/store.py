@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from acp_manifold.bridge.backend import ListQuery
 from acp_manifold.bridge.errors import BackendFault, BridgeError, RemoteError, SessionNotFound
@@ -23,7 +23,15 @@ _AFTER_ALL = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
 async def list_threads(server: AppServer, query: ListQuery) -> list[ThreadRow]:
-    """Threads of the store, ordered by (time, id), descending.
+    """Threads of the store, ordered by (time, id), descending; Codex keeps the archived ones in a list of their own."""
+    if query.archived != "include":
+        return await _list(server, query, archived=query.archived == "only")
+    rows = await _list(server, query, archived=False) + await _list(server, query, archived=True)
+    return sorted(rows, key=_place, reverse=True)[: query.limit]
+
+
+async def _list(server: AppServer, query: ListQuery, *, archived: bool) -> list[ThreadRow]:
+    """One of the two lists.
 
     Codex orders by milliseconds and tells seconds: within the second of the last row wanted all rows
     are read, and put in order here.
@@ -31,7 +39,7 @@ async def list_threads(server: AppServer, query: ListQuery) -> list[ThreadRow]:
     rows: list[ThreadRow] = []
     cursor = _cursor(query.before[0]) if query.before else None
     while True:
-        page = await _page(server, query, cursor)
+        page = await _page(server, query, cursor, archived=archived)
         found = [row for raw in as_objects(page.get("data")) if (row := row_of(raw)) is not None]
         rows += [row for row in found if query.before is None or _place(row) < query.before]
         following = as_str(page.get("nextCursor"))
@@ -54,7 +62,7 @@ def _cursor(updated_at: str) -> str:
     return f"{updated_at[:19]}.999Z|{_AFTER_ALL}"
 
 
-async def _page(server: AppServer, query: ListQuery, cursor: str | None) -> JsonObject:
+async def _page(server: AppServer, query: ListQuery, cursor: str | None, *, archived: bool) -> JsonObject:
     params: JsonObject = {
         "limit": max(1, min(_PAGE, query.limit + 1)),
         "sortKey": "recency_at",
@@ -64,6 +72,8 @@ async def _page(server: AppServer, query: ListQuery, cursor: str | None) -> Json
     }
     if query.cwd is not None:
         params["cwd"] = _spellings(query.cwd)
+    if archived:
+        params["archived"] = True
     if cursor is not None:
         params["cursor"] = cursor
     try:
@@ -139,8 +149,10 @@ async def delete_thread(server: AppServer, thread_id: str) -> None:
             raise fault_of(exc, thread_id, "delete the session") from exc
 
 
-async def replay_thread(server: AppServer, thread_id: str, emit: Callable[[Update], None]) -> None:
-    """Tell the whole history of a thread, page by page, each item once.
+async def replay_thread(
+    server: AppServer, thread_id: str, emit: Callable[[Update], None], room: Callable[[], Awaitable[None]]
+) -> None:
+    """Tell the whole history of a thread, page by page, each item once, as fast as `room` lets it.
 
     Raises:
         SessionNotFound: No such thread.
@@ -159,6 +171,7 @@ async def replay_thread(server: AppServer, thread_id: str, emit: Callable[[Updat
             for update in replayed(item):
                 if not isinstance(update, Unknown):
                     emit(update)
+        await room()
         if cursor is None:
             return
 

@@ -1,32 +1,56 @@
-"""The vendors' session index, for clients that ask for it: rows by id, archive, a list that is followed, list options."""
+"""The vendors' session index, for clients that ask for it: rows by id, archive, followed lists, list options."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
+from anyio import to_thread
+
 from acp_manifold.bridge.errors import MethodNotFound
 from acp_manifold.bridge.index_rows import with_details
-from acp_manifold.bridge.listing import PAGE, Page, Place, decode_cursor, encode_cursor
+from acp_manifold.bridge.listing import Page, Place, decode_cursor, encode_cursor
+from acp_manifold.bridge.worktrees import same_place_in_worktrees
 from acp_manifold.translators.acp import index, requests, v1
 from acp_manifold.translators.narrow import JsonObject
 
 if TYPE_CHECKING:
+    from acp_manifold.bridge.backend import SessionRow
     from acp_manifold.bridge.connection import Connection, Method
     from acp_manifold.bridge.peer import Call
 
 
 async def listed(link: Connection, params: JsonObject) -> JsonObject:
     """`session/list` of a client that has the index: its options, and rows with what they add."""
-    cwd, cursor = requests.list_filter(params)
+    wanted, cursor = requests.list_filter(params)
     options = index.list_options(params)
-    scope = await _scope(cwd, options)
+    wanted = wanted if "archived" in params else wanted._replace(archived=options.archived)
+    places: tuple[str | None, ...] = (wanted.cwd,)
+    scope = wanted
+    if wanted.cwd is not None and options.worktrees:
+        places = await to_thread.run_sync(same_place_in_worktrees, wanted.cwd)
+        scope = wanted._replace(
+            cwd=f"{wanted.cwd}\0worktrees"
+        )  # What no path is: a cursor of one list is none of the other.
     after = decode_cursor(cursor, scope) if cursor is not None else None
-    page = _cut([await link.hub.page(place, after) for place in await _places(cwd, options)], options.limit)
+    page = _cut([await link.hub.page(wanted._replace(cwd=place), after) for place in places], options.limit)
     result: JsonObject = {"sessions": [row for _, row in with_details(link.hub, page)]}
     if page.next is not None:
         result["nextCursor"] = encode_cursor(page.next, scope)
     return result
+
+
+def _cut(pages: list[Page], limit: int) -> Page:
+    """One page of at most `limit` rows, of several with the same beginning."""
+    rows = sorted((item for page in pages for item in page.rows), key=_place, reverse=True)
+    if len(rows) <= limit and all(page.next is None for page in pages):
+        return Page(rows, None)
+    last = rows[:limit][-1]
+    return Page(rows[:limit], Place(*_place(last)))
+
+
+def _place(item: tuple[str, SessionRow]) -> tuple[str, str]:
+    return item[1].updated_at, item[1].id
 
 
 async def _batch_get(link: Connection, params: JsonObject, call: Call) -> JsonObject:

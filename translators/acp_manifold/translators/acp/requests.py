@@ -6,7 +6,7 @@ its first token. Shapes are those of ACP v1 (SDK 2.4.0, unstable schema).
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from acp_manifold.translators.mcp import HttpServer, McpServer, StdioServer
 from acp_manifold.translators.narrow import (
@@ -180,14 +180,32 @@ def title_answer(method: str, session: str, stored: str) -> JsonObject:
     return {}
 
 
-def list_filter(params: JsonObject) -> tuple[str | None, str | None]:
-    """`cwd` and `cursor` of `session/list`, each None when not sent.
+ArchiveFilter: TypeAlias = Literal["exclude", "include", "only"]
+"""Which sessions a list has, by whether they are archived."""
+
+
+class ListFilter(NamedTuple):
+    """Which sessions a list is of."""
+
+    cwd: str | None = None
+    """Absolute; None for every directory."""
+    archived: ArchiveFilter = "exclude"
+
+
+def list_filter(params: JsonObject) -> tuple[ListFilter, str | None]:
+    """The filter of `session/list`, and its `cursor`, None when not sent.
 
     Raises:
-        BadParams: One of them is not a string, or `cwd` is no absolute path.
+        BadParams: A string is none, `cwd` is no absolute path, or `archived` is no filter there is.
     """
     cwd = _optional(params, "cwd")
-    return (cwd if cwd is None else absolute_path("cwd", cwd)), _optional(params, "cursor")
+    wanted = _optional(params, "archived")
+    wanted = "exclude" if wanted is None else wanted
+    for known in get_args(ArchiveFilter):
+        if known == wanted:
+            found = ListFilter(cwd if cwd is None else absolute_path("cwd", cwd), known)
+            return found, _optional(params, "cursor")
+    raise BadParams("archived", f"{wanted[:40]!r} is no filter of this agent: exclude, include or only")
 
 
 def absolute_path(field: str, path: str) -> str:

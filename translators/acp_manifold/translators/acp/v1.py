@@ -31,7 +31,14 @@ from acp_manifold.translators.updates import (
 
 VERSION = 1
 
-AIR = ("sessionRename",)
+AIR = (
+    "sessionIndex",
+    "sessionBatchGet",
+    "sessionArchive",
+    "sessionRename",
+    "sessionListSubscribe",
+    "sessionWorktrees",
+)
 """The vendor's extensions that are served, under the names by which its clients ask for them."""
 
 _CHUNKS = {"user": "user_message_chunk", "agent": "agent_message_chunk", "thought": "agent_thought_chunk"}
@@ -197,7 +204,14 @@ def prompt_result(end: TurnEnd) -> JsonObject:
 
 
 def session_row(
-    session_id: str, cwd: str, updated_at: str, title: str | None, additional_directories: tuple[str, ...], backend: str
+    session_id: str,
+    cwd: str,
+    updated_at: str,
+    title: str | None,
+    additional_directories: tuple[str, ...],
+    backend: str,
+    *,
+    archived: bool,
 ) -> JsonObject:
     """One row of `session/list`."""
     row: JsonObject = {"sessionId": session_id, "cwd": cwd, "updatedAt": updated_at}
@@ -205,6 +219,7 @@ def session_row(
         row["title"] = title
     if additional_directories:
         row["additionalDirectories"] = list(additional_directories)
+    row["archived"] = archived
     row["_meta"] = {"acp-manifold": {"backend": backend}}
     return row
 
@@ -219,6 +234,17 @@ def backend_option(current: str, choices: list[tuple[str, str]]) -> JsonObject:
         "currentValue": current,
         "options": [{"value": name, "name": label} for name, label in choices],
     }
+
+
+def air_extensions(can: ClientCapabilities) -> tuple[str, ...]:
+    """The vendor's extensions that are served to this client: those it asks for, all with the index."""
+    return tuple(name for name in AIR if name in can.air or "sessionIndex" in can.air)
+
+
+def archived_params(session_id: str, archived: bool) -> JsonObject:
+    """Params of the `session/update` that tells a client with the vendor's extensions of a session's archive state."""
+    meta = {"jetbrains": {"air": {"version": 1, "archived": archived}}}
+    return {"sessionId": session_id, "update": {"sessionUpdate": "session_info_update", "_meta": meta}}
 
 
 def initialize_result(version: str, auth_methods: list[JsonObject], can: ClientCapabilities) -> JsonObject:
@@ -239,8 +265,12 @@ def initialize_result(version: str, auth_methods: list[JsonObject], can: ClientC
             "sessionCapabilities": {
                 "list": {},
                 "resume": {},
+                "fork": {},
                 "close": {},
                 "delete": {},
+                "archive": {},
+                "status": {},
+                "additionalDirectories": {},
                 "title": {},
                 "setTitle": {},
             },
@@ -249,7 +279,7 @@ def initialize_result(version: str, auth_methods: list[JsonObject], can: ClientC
         "authMethods": auth_methods,
     }
     meta: JsonObject = {"steering": {"supported": True}}
-    extensions = [name for name in AIR if name in can.air or "sessionIndex" in can.air]
+    extensions = list(air_extensions(can))
     if extensions:
         meta["jetbrains"] = {"air": {"version": 1, "capabilities": extensions}}
     result["_meta"] = meta

@@ -207,7 +207,8 @@ def _item_started(stream: Stream, params: JsonObject) -> Updates:
     item = obj(params, "item")
     call = items.started(item)
     if call is None:
-        return ()
+        # What was typed is told too: the session knows who has it on the screen already.
+        return items.replayed(item) if text(item, "type") == "userMessage" else ()
     stream.opened(item)
     return (call,)
 
