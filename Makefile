@@ -13,7 +13,7 @@ NPM := $(BIN)/npm --no-audit --no-fund --no-update-notifier --loglevel=error
 SCHEMA := .cache/acp-sdk/$(ACP_SDK)/package/schema/v1/schema.unstable.json
 CLIENTS := .cache/clients/node_modules/.package-lock.json
 
-.PHONY: install demo test check bench bench-peers soak titles-torture clean
+.PHONY: install demo test check features bench bench-peers soak titles-torture clean
 
 install: .cache/installed $(SCHEMA) $(CLIENTS)
 
@@ -48,6 +48,10 @@ check: install
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+# Writes the table of tests/features.py into README.md.
+features: .cache/installed
+	$(BIN)/python -m tests.features
 
 # Compares with the official adapters where `make bench-peers` has installed them; without them, measures ours alone.
 bench: .cache/installed

@@ -144,7 +144,7 @@ class _Followed:
     async def _gather(self) -> None:
         """Wait for a change, and then until there are no more for a moment."""
         # What was held back, since it was told just now, is due without anything new.
-        due = min((self._told[key].at + AT_MOST_EVERY for key in self._dirty), default=None)
+        due = min(map(self._due, self._dirty), default=None)
         with anyio.move_on_at(due) if due is not None else anyio.CancelScope():
             await self._news.wait()
         latest = anyio.current_time() + LONGEST_WAIT
@@ -154,6 +154,11 @@ class _Followed:
                 await self._news.wait()
             if anyio.current_time() >= latest:
                 self._news = anyio.Event()
+
+    def _due(self, key: Key) -> float:
+        """When a session may be told of again."""
+        told = self._told.get(key)
+        return told.at + AT_MOST_EVERY if told is not None else 0.0
 
     async def _begin(self, directories: Iterable[str]) -> None:
         """Note what there is, so that a change of anything can be told from the rest."""
@@ -176,7 +181,7 @@ class _Followed:
         for name in doubted:
             await self._compare(self._hub.backends[name], directories)
         now = anyio.current_time()
-        ready = {key for key in self._dirty if key not in self._told or now >= self._told[key].at + AT_MOST_EVERY}
+        ready = {key for key in self._dirty if now >= self._due(key)}
         self._dirty -= ready
         rows: list[JsonObject] = []
         gone: list[str] = []
@@ -192,10 +197,7 @@ class _Followed:
             return
         found = {Key(backend.name, row.id): row for row in rows}
         self._dirty |= {key for key, row in found.items() if self._known.get(key, ("", None))[1] != row}
-        if rows:
-            oldest = min(row.updated_at for row in rows) if len(rows) >= NEWEST else ""
-        else:
-            oldest = ""
+        oldest = min(row.updated_at for row in rows) if len(rows) >= NEWEST else ""
         self._dirty |= {
             key
             for key, (_, row) in self._known.items()
