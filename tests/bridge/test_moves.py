@@ -136,3 +136,27 @@ async def test_a_look_by_another_agent_between_clear_and_the_next_prompt_changes
         rows = {str(row["sessionId"]): row["title"] for row in await editor.listed()}
         assert rows.pop(session) == "Mine"
         assert list(rows.values()) == ["By another"]
+
+
+async def test_a_title_set_before_anything_is_said_outlives_the_agent(tmp_path: Path) -> None:
+    alpha, ledger = ScriptedBackend(), tmp_path / "ledger"
+    async with editor_on(alpha, ledger=Ledger(ledger)) as editor:
+        session = await cleared(editor, alpha, tmp_path)
+        await editor.request("session/set_title", sessionId=session, title="Meant to stay")
+        (row,) = await editor.listed()
+        assert (row["sessionId"], row["title"]) == (session, "Meant to stay")
+    async with editor_on(alpha, ledger=Ledger(ledger)) as editor:
+        (row,) = await editor.listed()
+        assert (row["sessionId"], row["title"]) == (session, "Meant to stay")
+
+
+async def test_once_something_is_said_what_was_left_has_its_own_title_again(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha, ledger=Ledger(tmp_path / "ledger")) as editor:
+        session = await cleared(editor, alpha, tmp_path)
+        for title in ("First thought", "Second thought"):
+            await editor.request("session/set_title", sessionId=session, title=title)
+        await turn(editor, alpha.sessions[0], session, "anew")
+        rows = {str(row["sessionId"]): row["title"] for row in await editor.listed()}
+        assert rows.pop(session) == "Second thought"
+        assert list(rows.values()) == ["Kept"]

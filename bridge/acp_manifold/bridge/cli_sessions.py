@@ -148,4 +148,4 @@ def _width() -> int | None:
     """Columns of the terminal; None when the output goes elsewhere, and nothing is cut."""
     import shutil
 
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else None

@@ -587,6 +587,7 @@ class Hub:
         session = self._sessions.get(ours)
         if session is not None:
             session.tell_title(stored)
+            await session.title_left(stored)
         return stored
 
     async def _write_title(self, session_id: str, title: str, found: Key | None) -> str:

@@ -38,7 +38,7 @@ from .errors import (
     TaskNotFound,
     find_bridge_error,
 )
-from .ledger import Key
+from .ledger import Key, TitleRecord
 from .permissions import Questions
 from .recent import Recent
 from .rest import Rest
@@ -135,6 +135,8 @@ class Session:
         self._from_store = known is not None
         self._left: Key | None = None
         """What the session was before its conversation began anew, as long as nothing was said since."""
+        self._left_title: TitleRecord | None = None
+        """What that was called, if it got a title meanwhile that was meant for what began."""
         self._over = anyio.Event()
 
     # -- life ---------------------------------------------------------------------------------
@@ -323,6 +325,12 @@ class Session:
         if self._left is not None and await self._stored() is not None:
             left, self._left = self._left, None
             self._bound(self, None, left=left)
+            title, self._left_title = self._left_title, None
+            if title is not None and title.origin in ("client", "user"):
+                try:
+                    await self._title_at_rest(left, title.text)
+                except BridgeError as exc:
+                    logger.warning("what session %s left behind keeps its later title: %s", self.id, exc.message)
 
     # -- turns ----------------------------------------------------------------------------------
 
@@ -527,6 +535,22 @@ class Session:
             if self._from_store:
                 raise SessionNotFound(self.id)
             return title
+
+    async def title_left(self, title: str) -> None:
+        """Give a title to what was before the conversation began anew too, as long as nothing was said since.
+
+        Should the agent end before that, the conversation is what it was, by our id, and has to be called so.
+
+        Raises:
+            BridgeError: It can't be stored.
+        """
+        if self._left is not None:
+            self._left_title = self._left_title or self._keeper.current(self._left)
+            await self._title_at_rest(self._left, title)
+
+    async def _title_at_rest(self, key: Key, title: str) -> None:
+        await self._keeper.set(key, title, lambda text: self._serving.rename(key.id, text))
+        self._keeper.let_go(key)
 
     def tell_title(self, title: str) -> None:
         """Tell every attached client the session's title."""

@@ -16,9 +16,9 @@ import anyio
 import pytest
 
 from acp_manifold.adapters.claude import ClaudeBackend, guards
-from acp_manifold.adapters.claude.guards import Guard, keep
+from acp_manifold.adapters.claude.guards import Guard, Guards, keep
 from acp_manifold.bridge.ledger import state_directory
-from tests.adapters.claude.scripted import hub
+from tests.adapters.claude.scripted import ScriptedHost, hub
 from tests.adapters.claude.test_registry import record
 
 pytestmark = [
@@ -178,6 +178,40 @@ async def test_a_guard_is_taken_up_by_the_next_agent(transcript: Path, tmp_path:
         assert oct(kept()[0].stat().st_mode & 0o777) == "0o600"
         async with agent(config):
             await reaches(lambda: last_title(transcript) == "Ours")
+
+
+async def test_an_agent_that_runs_takes_up_what_another_one_leaves_behind(transcript: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    with holding(config) as process:
+        async with agent(config) as stays:
+            with stays.follow("22222222-2222-4333-8444-555555555555", "/w"):
+                async with agent(config) as leaves:
+                    await leaves.rename(SESSION, "Ours")
+                for title in ("Old", "Old"):
+                    append(transcript, line("custom-title", title))
+                    await reaches(lambda: last_title(transcript) == "Ours")
+                process.kill()
+                await reaches(lambda: not kept())
+    assert last_title(transcript) == "Ours"
+
+
+async def test_an_agent_lets_a_guard_go_that_another_one_has_ended(transcript: Path, tmp_path: Path) -> None:
+    """Whoever has the session now hears of each title itself."""
+    config, host = tmp_path / "config", ScriptedHost()
+    with holding(config):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(host.watcher.run)
+            ours = Guards(state_directory() / "claude-titles", config, host, tasks, set(), ())
+            with anyio.fail_after(20):
+                ours.begin(ours.write(transcript, SESSION, "Ours"))
+                await reaches(lambda: '"held": true' in kept()[0].read_text())
+                assert len(ours) == 1
+                kept()[0].unlink()
+                append(transcript, line("custom-title", "Old"))
+                await reaches(lambda: len(ours) == 0)
+            tasks.cancel_scope.cancel()
+    assert last_title(transcript) == "Old"
+    assert kept() == []
 
 
 async def test_a_later_title_of_ours_takes_the_guard_over(transcript: Path, tmp_path: Path) -> None:

@@ -166,6 +166,7 @@ class ClaudeBackend:
         from acp_manifold.translators.claude.archive import visible
 
         life = self._running_life
+        life.guards.attend()
         host = life.host
 
         def heard(title: Title) -> None:

@@ -5,7 +5,8 @@ over a title that somebody else put into the file meanwhile; it notices such a t
 looks at the file before that (measured, Claude Code 2.1.332). A re-append can be told from a person who
 renames back: only the latter renews `at` in the file `custom-title.json` beside the transcript.
 
-A guard lasts until its process has ended, in a file of ours across restarts of the agent.
+A guard lasts until its process has ended, in a file of ours across restarts of the agent. Every agent that
+has a session open takes up what others write there, so that it matters to none when another one ends.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -42,6 +43,12 @@ A Claude Code 2.1.332 that starts on it reads the transcript before it is in the
 SIDECAR_LAG: Final = 0.25
 """Seconds by which `custom-title.json` may come behind the record of the same rename: 0.044 were seen (2.1.332)."""
 
+STALE: Final = 10.0
+"""Seconds after which a guard is given up that nobody was seen to need, and no agent has ended."""
+
+_BELL: Final = "changed"
+"""The file beside the guards that is touched behind each new one: to watch it is to hear of them all."""
+
 _LOOK_AGAIN: Final = 5.0
 """Seconds between two looks where the end of a process can't be awaited (macOS)."""
 
@@ -65,7 +72,9 @@ class Guard(NamedTuple):
 class Guards:
     """All guards of the agent."""
 
-    def __init__(self, folder: Path, config: Path, host: Host, tasks: TaskGroup, ours: set[int]) -> None:
+    def __init__(
+        self, folder: Path, config: Path, host: Host, tasks: TaskGroup, ours: set[int], live: Container[str]
+    ) -> None:
         """
         Args:
             folder: Where to keep them across restarts.
@@ -73,16 +82,39 @@ class Guards:
             host: Watches files.
             tasks: What they live in.
             ours: Our own processes, which never have a guarded session.
+            live: The sessions they have: a title that another program gives one of these is put into its memory.
         """
         self._folder = folder
         self._config = config
         self._host = host
         self._tasks = tasks
         self._ours = ours
+        self._live = live
+        self._attending = False
         self._scopes: dict[str, anyio.CancelScope] = {}
+        self._running: dict[str, float] = {}
+        """When the title was written that is guarded now, for each of the scopes."""
+        self._unsaved: set[str] = set()
+        """Sessions whose guard is in no file."""
+
+    def __len__(self) -> int:
+        """How many titles are guarded by this agent now."""
+        return len(self._running)
+
+    def attend(self) -> None:
+        """From now on, take up at once what other agents guard."""
+        if self._attending:
+            return
+        self._attending = True
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as exc:
+            logger.warning("claude: what other agents guard can't be taken up: %s", exc)
+            return
+        self._host.watch(self._folder / _BELL, self.take_up)
 
     def take_up(self) -> None:
-        """Go on with what an earlier life of the agent, or another agent, guarded."""
+        """Go on with what an earlier life of the agent, or another agent, guards."""
         try:
             names = sorted(os.listdir(self._folder))
         except FileNotFoundError:
@@ -91,10 +123,12 @@ class Guards:
             logger.warning("claude: what was guarded can't be read: %s", exc)
             return
         for name in names:
-            guard = _read(self._folder / name)
-            if guard is not None and (guard.held or time.time() - guard.at < SETTLE):
+            guard = _read(self._folder / name) if name.endswith(".json") else None
+            if guard is None or guard.session_id in self._live or self._running.get(guard.session_id) == guard.at:
+                continue
+            if guard.held or time.time() - guard.at < STALE:
                 self._start(guard)
-            elif guard is not None:
+            else:
                 # Nobody had it: what the transcript says now, somebody has put there since.
                 self.end(guard.session_id)
 
@@ -115,10 +149,20 @@ class Guards:
         return guard
 
     def _keep_file(self, guard: Guard) -> None:
+        self._unsaved.discard(guard.session_id)
         try:
             _save(self._file(guard.session_id), guard)
+            (self._folder / _BELL).touch(0o600)
         except OSError as exc:
+            self._unsaved.add(guard.session_id)
             logger.warning("claude: the title of session %s is guarded by this agent alone: %s", guard.session_id, exc)
+
+    def _stands(self, guard: Guard) -> bool:
+        """Whether this is still what is to be guarded: no agent has the session by now, and none has renamed it."""
+        if guard.session_id in self._unsaved:
+            return True
+        kept = _read(self._file(guard.session_id))
+        return kept is not None and kept.at == guard.at
 
     def begin(self, guard: Guard) -> None:
         """Guard the title just written."""
@@ -126,9 +170,7 @@ class Guards:
 
     def end(self, session_id: str) -> None:
         """The session is ours now, or gone: nobody else brings a title back."""
-        scope = self._scopes.pop(session_id, None)
-        if scope is not None:
-            scope.cancel()
+        self._stop(session_id)
         try:
             self._file(session_id).unlink(missing_ok=True)
         except OSError as exc:
@@ -137,10 +179,15 @@ class Guards:
     def _file(self, session_id: str) -> Path:
         return self._folder / f"{session_id}.json"
 
-    def _start(self, guard: Guard) -> None:
-        scope = self._scopes.pop(guard.session_id, None)
+    def _stop(self, session_id: str) -> None:
+        self._running.pop(session_id, None)
+        scope = self._scopes.pop(session_id, None)
         if scope is not None:
             scope.cancel()
+
+    def _start(self, guard: Guard) -> None:
+        self._stop(guard.session_id)
+        self._running[guard.session_id] = guard.at
         self._scopes[guard.session_id] = anyio.CancelScope()
         self._tasks.start_soon(self._run, guard, self._scopes[guard.session_id])
 
@@ -151,8 +198,10 @@ class Guards:
             except (OSError, InvalidRequest) as exc:
                 logger.warning("claude: the title of session %s can't be guarded: %s", guard.session_id, exc)
             # Cancelled, by the end of the agent or by a later title, the file stays.
-            if self._scopes.get(guard.session_id) is scope:
+            if self._scopes.get(guard.session_id) is scope and self._stands(guard):
                 self.end(guard.session_id)
+            elif self._scopes.get(guard.session_id) is scope:
+                self._stop(guard.session_id)
 
     async def _watch_over(self, guard: Guard) -> None:
         if await self._holder(guard) is None:
@@ -171,11 +220,12 @@ class Guards:
                 holder = await self._holder(guard)
                 if holder is not None and stop is None:
                     stop = self._host.watch(guard.path, wake)
-                    self._keep_file(guard._replace(held=True))
+                    if self._stands(guard) and not guard.held:
+                        self._keep_file(guard._replace(held=True))
                 else:
                     # The CLI writes who has renamed a moment after the title itself.
                     await anyio.sleep(SIDECAR_LAG)
-                if not await to_thread.run_sync(keep, guard) or holder is None:
+                if not self._stands(guard) or not await to_thread.run_sync(keep, guard) or holder is None:
                     return
                 await _first(changed.wait, holder.pid)
         finally:

@@ -64,7 +64,7 @@ async def living(host: Host, config: Path) -> AsyncGenerator[Life]:
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         life = Life(host, config, tasks)
-        life.guards = Guards(state_directory() / "claude-titles", config, host, tasks, life.pids)
+        life.guards = Guards(state_directory() / "claude-titles", config, host, tasks, life.pids, life.live)
         life.guards.take_up()
         try:
             yield life

@@ -111,10 +111,10 @@ class Store:
             return []
         return [title.text for title in found if title.origin == "user"]
 
-    def renamed_to(self, session_id: str) -> str | None:
-        """The title that a Claude Code process was last told for the session, as it stands beside the transcript."""
+    def told(self, session_id: str) -> tuple[str | None, float]:
+        """The title that a Claude Code process was last told for the session, and when; see `titles_in.beside`."""
         path = self.locate(session_id)
-        return titles_in.beside(path)[0] if path is not None else None
+        return titles_in.beside(path) if path is not None else (None, 0.0)
 
     def ends_with(self, session_id: str, uuid: str) -> bool:
         """Whether a record of that `uuid` is at the end of the session's transcript; True if that can't be told."""
