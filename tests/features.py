@@ -124,7 +124,7 @@ FEATURES: tuple[Feature, ...] = (
         "a message into the running turn ([steering](#steering))",
         "yes",
         "yes",
-        "yes; it kills a running command",
+        "yes; it breaks off a running command",
         "yes",
         (
             "live/test_steering.py::test_a_message_joins_the_running_turn_and_no_command_is_broken_off",
@@ -270,8 +270,8 @@ FEATURES: tuple[Feature, ...] = (
         "idle CLIs are let go and come back unseen",
         "yes: the process ends",
         "yes: the thread is unloaded, unless it never had a turn",
-        "no",
-        "no",
+        "",
+        "",
         ("live/test_background.py::test_an_idle_session_costs_no_process_and_comes_back",),
     ),
     Feature(
@@ -318,14 +318,14 @@ FEATURES: tuple[Feature, ...] = (
     Feature("the interactive program as a backend (`claude-tui`)", "not yet", "no", "no", "no"),
     Feature("ACP v2", "not yet", "not yet", "a draft of it", "a draft of it"),
     Feature("recording and replaying sessions as a tool", "not yet", "not yet", "no", "no"),
-    Feature("Windows", "no", "no", "yes", "yes"),
+    Feature("Windows", "no", "no", "", ""),
 )
 
 
 def table() -> str:
     """The table as Markdown, with its marks."""
-    rows = [HEAD, ("---",) * len(HEAD), *(feature[: len(HEAD)] for feature in FEATURES)]
-    lines = ["| " + " | ".join(row).lstrip() + " |" for row in rows]
+    cells = [(f.what, f.claude, f.codex, f.claude_agent_acp, f.codex_acp) for f in FEATURES]
+    lines = [f"| {' | '.join(row)} |" for row in (HEAD, ("---",) * len(HEAD), *cells)]
     return "\n".join([BEGIN, *(" ".join(line.split()) for line in lines), END])
 
 

@@ -190,13 +190,14 @@ async def test_a_followed_list_tells_what_other_programs_do(tmp_path: Path) -> N
 async def test_a_list_that_is_not_followed_any_more_costs_nothing(tmp_path: Path) -> None:
     backend = ScriptedBackend()
     async with indexed(backend) as editor:
-        for _ in range(MAX_SUBSCRIPTIONS):
-            last = await editor.request("_session/list/subscribe", cwd=str(tmp_path))
+        followed = [
+            await editor.request("_session/list/subscribe", cwd=str(tmp_path)) for _ in range(MAX_SUBSCRIPTIONS)
+        ]
         with pytest.raises(Refused) as refusal:
             await editor.request("_session/list/subscribe", cwd=str(tmp_path))
         assert (refusal.value.code, refusal.value.data) == (-32602, {"reason": "too_many_subscriptions", "max": 128})
         for _ in range(2):
-            assert await editor.request("_session/list/unsubscribe", subscriptionId=last["subscriptionId"]) == {}
+            assert await editor.request("_session/list/unsubscribe", **followed[0]) == {}
         assert await editor.request("_session/list/subscribe", cwd=str(tmp_path))
         while len(backend.followers) < MAX_SUBSCRIPTIONS:
             await editor.round_trip()

@@ -102,7 +102,9 @@ def advertised(greeting: JsonObject) -> set[str]:
     capabilities = list(flat(obj(greeting, "agentCapabilities")))
     found = {method for path in capabilities for method in BY_CAPABILITY[path]}
     found |= {method for name in (*ours, *extensions) for method in BY_META[name]}
-    return found | ({"authenticate"} if as_list(greeting.get("authMethods")) else set())
+    if as_list(greeting.get("authMethods")):
+        found.add("authenticate")
+    return found
 
 
 async def is_served(agent: Client, method: str) -> bool:
@@ -119,7 +121,9 @@ async def is_served(agent: Client, method: str) -> bool:
 async def test_each_method_is_served_if_and_only_if_it_is_advertised(lab_agent: Client, both: Lab, asks: bool) -> None:
     greeting = await lab_agent.initialize(**({"_meta": INDEX} if asks else {}))
     modes = "modes" in await lab_agent.request("session/new", {"cwd": both.cwd, "mcpServers": []})
-    promised = advertised(greeting) | ALWAYS | ({"session/set_mode"} if modes else set())
+    promised = advertised(greeting) | ALWAYS
+    if modes:
+        promised.add("session/set_mode")
     # Spellings that clients use without asking, and that harm nobody.
     accepted = {*TITLE_METHODS}
     everything = schema().agent_methods | OTHERS | promised | {m for ms in BY_CAPABILITY.values() for m in ms}

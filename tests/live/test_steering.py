@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_manifold.translators.narrow import JsonObject
+from acp_manifold.translators.narrow import JsonObject, obj, text
 
 from .client import Client, Pending
 from .lab import Lab
@@ -49,13 +49,22 @@ async def test_a_message_joins_the_running_turn_and_no_command_is_broken_off(
 
     # A cancel ends the turn with all that was added to it, though the CLI has not looked at it yet.
     calls = len(agent.heard(session, "tool_call"))
-    turn = agent.prompt(session, "RUN[sleep 99]")
+    turn = agent.prompt(session, "RUN[until [ -e never ]; do sleep 0.05; done]")
     await agent.wait_for(lambda: len(agent.heard(session, "tool_call")) > calls, "the second command")
     assert await steer(agent, session, "TEXT<<never said>>").answer() == INJECTED
     agent.notify("session/cancel", {"sessionId": session})
     assert (await turn.answer())["stopReason"] == "cancelled"
     assert await agent.ask(session, "TEXT<<the next>>") == "end_turn"
     assert agent.said(session).endswith("then the secondthe next")
+
+    # A load tells it as it was: what was added is the person's, where it was said.
+    await agent.request("session/close", {"sessionId": session})
+    heard = len(agent.updates)
+    await agent.request("session/load", {"sessionId": session, "cwd": both.cwd, "mcpServers": []})
+    typed = [u for u in agent.updates[heard:] if u.session == session and u.kind == "user_message_chunk"]
+    said = [text(obj(update.body, "content"), "text") for update in typed]
+    assert [words for words in said if "steered" in words] == ["TEXT<<steered >>"]
+    assert [words for words in said if "then the second" in words] == ["GATE[b] TEXT<<then the second>>"]
 
 
 @both_backends

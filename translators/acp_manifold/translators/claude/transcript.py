@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acp_manifold.translators.claude import tools
 from acp_manifold.translators.claude.frames import message_blocks
-from acp_manifold.translators.claude.records import agent_blocks, is_sidechain, typed_texts, working_directory
+from acp_manifold.translators.claude.records import agent_blocks, is_sidechain, typed, typed_texts, working_directory
 from acp_manifold.translators.narrow import JsonObject, flag, obj, text
 from acp_manifold.translators.updates import Image, MessageChunk, Text, ToolCallUpdate, Update
 
@@ -19,6 +19,8 @@ class History:
     def feed(self, record: JsonObject) -> list[Update]:
         """The updates of one record; most records have none."""
         kind = record.get("type")
+        if kind == "attachment":
+            return _added(obj(record, "attachment")) if self._is_new(record) else []
         if kind not in ("user", "assistant") or is_sidechain(record) or not self._is_new(record):
             return []
         return self._assistant(record) if kind == "assistant" else self._user(record)
@@ -72,6 +74,20 @@ class History:
         if not flag(record, "isMeta"):
             updates += [_image(block, uuid) for block in blocks if block.get("type") == "image"]
         return updates
+
+
+def _added(attachment: JsonObject) -> list[Update]:
+    """What the person said in the middle of a turn; Claude Code 2.1.332 keeps it beside the results it went with."""
+    if attachment.get("type") != "queued_command" or attachment.get("commandMode") != "prompt":
+        return []
+    uuid = text(attachment, "source_uuid") or None
+    updates: list[Update] = []
+    for block in message_blocks({"content": attachment.get("prompt")}):
+        if block.get("type") == "text" and (said := typed(text(block, "text"))):
+            updates.append(MessageChunk("user", Text(said), uuid))
+        elif block.get("type") == "image":
+            updates.append(_image(block, uuid))
+    return updates
 
 
 def _image(block: JsonObject, uuid: str | None) -> MessageChunk:
