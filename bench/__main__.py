@@ -19,9 +19,9 @@ from acp_manifold.adapters.model.lab import private_environment
 from acp_manifold.bridge.backend import Backend
 from acp_manifold.bridge.backends import find_backends
 
-from . import delay, history, idle, lists, renames
+from . import delay, history, idle, lists, loads, renames
 from .contestants import CLIS, HOW_TO_INSTALL, Cli, Contestant, ours, peers, same_programs
-from .report import Row, as_json, delay_rows, idle_rows, list_rows, rename_rows, rows, table
+from .report import Row, as_json, delay_rows, idle_rows, list_rows, load_rows, rename_rows, rows, table
 from .work import Figures, run_once
 
 MANY_RUNS = 3
@@ -64,8 +64,9 @@ async def _measure(
         results = await _compare(everyone, runs, words, folder, url, backends)
         alone = await _idle(idle_sessions, folder, url, backends) if idle_sessions else []
         listed = await _lists(everyone, runs, folder, url, backends)
+        loaded = await _loads(everyone, runs, folder, url, backends)
     click.echo("delays", err=True)
-    return results, [*delay_rows(await delay.measure()), *alone, *listed]
+    return results, [*delay_rows(await delay.measure()), *alone, *listed, *loaded]
 
 
 async def _compare(
@@ -108,6 +109,21 @@ async def _lists(everyone: list[Contestant], runs: int, folder: Path, url: str, 
     click.echo("renames", err=True)
     renamed = await renames.measure(ours("claude"), env, lab / "stderr.log", transcripts, lab / "project")
     return [*list_rows(found[True], found[False]), *rename_rows(renamed)]
+
+
+async def _loads(everyone: list[Contestant], runs: int, folder: Path, url: str, backends: list[Backend]) -> list[Row]:
+    """Make one long conversation for each CLI, and let everyone open it in turn."""
+    found: dict[tuple[Cli, bool], list[loads.Load]] = {(c.cli, c.ours): [] for c in everyone}
+    for cli in CLIS:
+        lab, env = _lab(folder / f"long-{cli}", url, backends)
+        click.echo(f"a session of {loads.TURNS} turns: {cli}", err=True)
+        session = await loads.prepare(cli, ours(cli), env, lab / "stderr.log", lab / "project")
+        for number in range(runs):
+            for contestant in (contestant for contestant in everyone if contestant.cli == cli):
+                click.echo(f"load {number + 1} of {runs}: {contestant.name} on {cli}", err=True)
+                load = await loads.measure(contestant, env, lab / "stderr.log", session, lab / "project")
+                found[contestant.cli, contestant.ours].append(load)
+    return load_rows(found)
 
 
 def _lab(folder: Path, url: str, backends: list[Backend]) -> tuple[Path, dict[str, str]]:

@@ -11,6 +11,7 @@ from .contestants import CLIS, Cli
 from .delay import OTHERS, RATE, Delays
 from .idle import Idle
 from .lists import PROJECTS, TRANSCRIPTS, Lists
+from .loads import TURNS, Load
 from .renames import Renames
 from .work import MANY, STREAMED, Figures
 
@@ -155,6 +156,28 @@ def list_rows(ours: Sequence[Lists], peer: Sequence[Lists]) -> list[Row]:
         row("first page after a restart", lambda lists: lists.restarted, 0.35),
         row("later pages and calls", lambda lists: lists.later, 0.05),
         _absolute("memory growth (PSS) by that", "MB", growth, 30.0),
+    ]
+
+
+def load_rows(found: Mapping[tuple[Cli, bool], Sequence[Load]]) -> list[Row]:
+    """The lines about opening a long conversation; each figure is the median of its runs."""
+
+    def row(cli: Cli, name: str, get: Callable[[Load], float], at_most: float) -> Row:
+        mine, theirs = (
+            statistics.median(map(get, loads)) * 1e3 if (loads := found.get((cli, ours))) else None
+            for ours in (True, False)
+        )
+        columns = (theirs, None) if cli == "claude" else (None, theirs)
+        title = f"load of a session of {TURNS:,} turns, {_LABELS[cli]}, {name}"
+        return Row(title, "ms", mine, *columns, theirs, at_most)
+
+    return [
+        line
+        for cli in CLIS
+        for line in (
+            row(cli, "first update", lambda load: load.first, 0.5),
+            row(cli, "whole replay", lambda load: load.whole, 1.0),
+        )
     ]
 
 

@@ -232,6 +232,8 @@ class ScriptedBackend:
         self.has_archive = False
         self.archived: set[str] = set()
         """What is in the store's own archive, if it has one."""
+        self.replayed = 0
+        """Updates of histories that were told."""
         self.replaying: anyio.Event | None = None
         """Set to let a replay that is under way go on; None lets it run."""
         self.auth = AuthMethod(f"{name}-login", f"Log in to {name}", f"Run `{name} login` in a terminal.")
@@ -359,6 +361,7 @@ class ScriptedBackend:
     ) -> None:
         for update in list(self.history.get(session_id, [])):
             emit(update)
+            self.replayed += 1
             await room()
         if self.replaying is not None:
             await self.replaying.wait()

@@ -51,9 +51,10 @@ async def test_initialize_comes_first() -> None:
 
 async def test_what_is_advertised_is_served_and_nothing_else(tmp_path: Path) -> None:
     async with editor_on(ScriptedBackend()) as editor:
-        for method in ("session/fork", "session/archive", "session/status", "session/set_mode", "logout", "nonsense"):
+        for method in ("session/set_mode", "logout", "nonsense"):
             assert (await refused(editor, method, sessionId="x")).code == -32601
-        for method in ("session/load", "session/resume", "session/set_title", "session/close"):
+        served = ("load", "resume", "fork", "set_title", "close", "archive", "unarchive", "status")
+        for method in (f"session/{name}" for name in served):
             error = await refused(editor, method, sessionId="x", cwd=str(tmp_path), mcpServers=[], title="t")
             assert error.code == -32002
 

@@ -63,12 +63,16 @@ class Listener:
 
     @property
     def conversation(self) -> list[Update]:
-        """The updates, without the lists of commands."""
-        return [update for update in self.updates if not isinstance(update, Commands)]
+        """What the CLI says and does: the updates without the lists of commands, and without what was typed."""
+        return [update for update in self.updates if not isinstance(update, Commands) and not _typed(update)]
 
     def _wake(self) -> None:
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
+
+
+def _typed(update: Update) -> bool:
+    return isinstance(update, MessageChunk) and update.role == "user"
 
 
 class ScriptedHost:

@@ -6,7 +6,7 @@ import pytest
 
 from acp_manifold.translators.claude.turn import Conversation
 from acp_manifold.translators.narrow import JsonObject
-from acp_manifold.translators.updates import TurnEnd
+from acp_manifold.translators.updates import MessageChunk, Text, TurnEnd
 
 from .recorded import tell
 from .test_turn import IDLE, begun, delta, feed, result, returns, start, uses
@@ -33,6 +33,15 @@ def test_a_message_breaks_off_an_answer_but_no_tool_call() -> None:
     assert conversation.steer("b") == "next"
     feed(conversation, returns("call", "done"))
     assert conversation.steer("c") == "now"
+
+
+def test_a_message_is_told_as_typed_when_it_is_taken_and_not_if_it_is_taken_back() -> None:
+    conversation = begun("p")
+    conversation.steer("a", (Text("and this"),))
+    conversation.steer("b", (Text("not this"),))
+    told = feed(conversation, life("a", "queued"), life("b", "queued"), life("b", "cancelled"), life("a", "started"))
+    assert told == [MessageChunk("user", Text("and this"), "a")]
+    assert feed(conversation, life("a", "completed"), ends("p", "a")) == []
 
 
 def test_one_result_for_the_prompt_and_what_was_added_ends_the_turn() -> None:

@@ -55,7 +55,7 @@ from acp_manifold.translators.claude.input import user_message
 from acp_manifold.translators.claude.titles import stored_form
 from acp_manifold.translators.claude.turn import Conversation
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_objects, as_str, text
-from acp_manifold.translators.updates import BackgroundTask, Command, MessageChunk, Prompt, TaskOutput, TurnEnd
+from acp_manifold.translators.updates import BackgroundTask, Command, Prompt, TaskOutput, TurnEnd
 
 logger = logging.getLogger(__name__)
 
@@ -197,9 +197,10 @@ class ClaudeSession:
             if turn.interrupted:
                 return TurnEnd("cancelled")
             self._title.write_first()
-            self._conversation.begin(turn.uuid)
+            said = (*prompt, *turn.added)
+            self._conversation.begin(turn.uuid, said)
             turn.sent = True
-            self._say((*prompt, *turn.added), turn.uuid)
+            self._send(user_message(said, turn.uuid))
             await turn.ended.wait()
             return await self._settled(turn)
         finally:
@@ -214,14 +215,8 @@ class ClaudeSession:
             turn.added = (*turn.added, *prompt)
             return True
         message = str(uuid.uuid4())
-        self._say(prompt, message, self._conversation.steer(message))
+        self._send(user_message(prompt, message, self._conversation.steer(message, prompt)))
         return True
-
-    def _say(self, prompt: Prompt, message: str, priority: str | None = None) -> None:
-        """Send what the person says, and tell of it under the name that the transcript will have for it."""
-        for content in prompt:
-            self._events.update(MessageChunk("user", content, message))
-        self._send(user_message(prompt, message, priority))
 
     async def interrupt(self) -> None:
         """Stop the running turn; see `BackendSession.interrupt`."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-from acp_manifold.translators.updates import TurnEnd
+from acp_manifold.translators.updates import MessageChunk, TurnEnd
 
 from .endings import Outcome
 
@@ -23,9 +23,11 @@ Priority: TypeAlias = Literal["now", "next"]
 class Steered:
     """The messages added to one turn, by their ids."""
 
-    __slots__ = ("_open",)
+    __slots__ = ("_open", "_typed")
 
     def __init__(self) -> None:
+        self._typed: dict[str, list[MessageChunk]] = {}
+        """What those that no model was shown yet say."""
         self._open: dict[str, bool] = {}
         """Those not answered: id -> whether the CLI has told that it has the message."""
 
@@ -39,18 +41,20 @@ class Steered:
         """Whether the CLI has told of each one that it has it; an idle CLI that has is done with them."""
         return all(self._open.values())
 
-    def add(self, uuid: str) -> None:
-        """A message is being sent."""
+    def add(self, uuid: str, typed: list[MessageChunk]) -> None:
+        """A message is being sent; `typed` is what it says."""
         self._open[uuid] = False
+        self._typed[uuid] = typed
 
-    def moved(self, uuid: str, state: str) -> bool:
-        """A `command_lifecycle` frame; False if the message is none of these."""
+    def moved(self, uuid: str, state: str) -> list[MessageChunk] | None:
+        """A `command_lifecycle` frame: what it shows to have been said now; None if the message is none of these."""
         if uuid not in self._open:
-            return False
+            return None
         self._open[uuid] = True
+        typed = self._typed.pop(uuid, []) if state != "queued" else []
         if state in ("completed", "cancelled"):
             del self._open[uuid]
-        return True
+        return [] if state == "cancelled" else typed
 
     def answered(self, uuids: Iterable[str]) -> bool:
         """A result names these; whether one of them was open."""

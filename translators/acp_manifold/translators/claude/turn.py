@@ -16,7 +16,16 @@ from typing import Any, NamedTuple
 from acp_manifold.translators.claude import tools
 from acp_manifold.translators.claude.records import FILLERS
 from acp_manifold.translators.narrow import JsonObject, as_int, as_objects, as_str, obj, text
-from acp_manifold.translators.updates import MessageChunk, Text, ToolCallUpdate, TurnEnd, Unknown, Update, Usage
+from acp_manifold.translators.updates import (
+    MessageChunk,
+    Prompt,
+    Text,
+    ToolCallUpdate,
+    TurnEnd,
+    Unknown,
+    Update,
+    Usage,
+)
 
 from .background import Tasks
 from .deltas import Messages, ToolUse
@@ -67,6 +76,7 @@ class Conversation:
         self._messages = Messages()
         self._calls: dict[str, _OpenCall] = {}
         self._uuid: str | None = None
+        self._typed: list[MessageChunk] = []
         self.stirred = False
         """Whether anything came that shows that the CLI has taken the prompt."""
         self._interrupted = False
@@ -75,15 +85,16 @@ class Conversation:
         self._context = 0
         self._model = ""
 
-    def begin(self, uuid: str) -> None:
-        """A prompt is being sent as the user message `uuid`."""
+    def begin(self, uuid: str, prompt: Prompt = ()) -> None:
+        """A prompt is being sent as the user message `uuid`; once the CLI has taken it, that is told as typed."""
         self._uuid, self.outcome = uuid, None
         self.steered, self._so_far = Steered(), None
+        self._typed = _typed(uuid, prompt)
         self.stirred = self._interrupted = self._queued = self._spoke = False
 
-    def steer(self, uuid: str) -> Priority:
-        """The message `uuid` is being added to the turn; gives the priority to send it with."""
-        self.steered.add(uuid)
+    def steer(self, uuid: str, prompt: Prompt = ()) -> Priority:
+        """The message `uuid` is being added to the turn, told as typed once it is taken; gives its priority."""
+        self.steered.add(uuid, _typed(uuid, prompt))
         return "next" if self._calls else "now"
 
     def interrupt(self) -> None:
@@ -99,7 +110,11 @@ class Conversation:
         """The updates of one frame, in order."""
         self.unknown = frame if isinstance(frame, Unknown) else None
         handler = _HANDLERS.get(type(frame))
-        return handler(self, frame) if handler is not None else _NOTHING
+        updates = handler(self, frame) if handler is not None else _NOTHING
+        if self._typed and self.stirred:
+            updates = [*self._typed, *updates]
+            self._typed = []
+        return updates
 
     def fail_open_calls(self) -> list[Update]:
         """The updates that end every call of the turn still open, because nothing will come of them."""
@@ -124,7 +139,7 @@ class Conversation:
         told: list[Update] = [MessageChunk("agent", Text(outcome.text))] if isinstance(outcome, Failure) else []
         return told + self.fail_open_calls()
 
-    def _end(self, outcome: Outcome) -> list[Update]:
+    def _end(self, outcome: Outcome | None) -> list[Update]:
         self.outcome, self._uuid = outcome, None
         return self.fail_open_calls()
 
@@ -213,8 +228,10 @@ class Conversation:
         return [Usage(self._context, size, float(cost) if isinstance(cost, int | float) else None)]
 
     def _lifecycle(self, frame: Lifecycle) -> list[Update]:
-        if self.steered.moved(frame.uuid, frame.state):
-            return self._end(self._so_far) if self._so_far is not None and not self.steered.open else _NOTHING
+        told = self.steered.moved(frame.uuid, frame.state)
+        if told is not None:
+            over = self._so_far is not None and not self.steered.open
+            return self._end(self._so_far) if over else [*told]
         if frame.uuid != self._uuid:
             return _NOTHING
         self.stirred = True
@@ -250,6 +267,11 @@ class Conversation:
         if self._interrupted and self.stirred and not self._queued:
             return self._end(TurnEnd("cancelled"))
         return _NOTHING
+
+
+def _typed(uuid: str, prompt: Prompt) -> list[MessageChunk]:
+    """What the person typed, under the name that the transcript will have for it."""
+    return [MessageChunk("user", content, uuid) for content in prompt]
 
 
 def _goes_on(update: Update) -> Update:
