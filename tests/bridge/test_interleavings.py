@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -82,6 +83,8 @@ class Play:
     others: list[int] = field(default_factory=list[int])
     said: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     asked: list[Asked] = field(default_factory=list[Asked])
+    loads: Counter[str] = field(default_factory=Counter[str])
+    """How often each session was loaded, which tells again what was said."""
     counter: int = 0
 
     def cli(self, session: str) -> ScriptedSession | None:
@@ -163,6 +166,7 @@ class Play:
 
     async def load(self, session: str, how: int) -> None:
         method = ("session/load", "session/resume")[how % 2]
+        self.loads[session] += method == "session/load"
         self.others.append(self.editor.ask(method, sessionId=session, cwd=self.cwd, mcpServers=[]))
 
     async def title(self, session: str, how: int) -> None:
@@ -203,7 +207,8 @@ def check(play: Play) -> None:
         heard = texts(play.editor, session)
         own = [word.strip() for word in play.said.get(session, [])]
         assert all(word.startswith(f"{session}|") for word in heard), "each update in its own session"
-        assert heard == [word for word in own if word in set(heard)], "in order, each once"
+        assert list(dict.fromkeys(heard)) == [word for word in own if word in set(heard)], "in order"
+        assert all(heard.count(word) <= 1 + play.loads[session] for word in heard), "each once, and in each history"
     for backend in play.backends:
         for cli in backend.sessions:
             assert all(f"{owner(cli)}|" in repr(prompt) for prompt in cli.prompts), "each prompt to its own CLI"

@@ -31,7 +31,7 @@ def test_every_recorded_line_is_known(scenario: str) -> None:
 
 
 def test_a_turn_with_a_thought_and_text_is_told_piece_by_piece() -> None:
-    chunks = [update for update in flat(translated("text-turn")) if isinstance(update, MessageChunk)]
+    _, *chunks = [update for update in flat(translated("text-turn")) if isinstance(update, MessageChunk)]
     assert [(chunk.role, chunk.content) for chunk in chunks] == [
         ("thought", Text("thinking about it")),
         ("agent", Text("word0 ")),
@@ -41,8 +41,15 @@ def test_a_turn_with_a_thought_and_text_is_told_piece_by_piece() -> None:
     assert len({chunk.message_id for chunk in chunks if chunk.role == "agent"}) == 1
 
 
-def test_what_a_person_typed_is_not_told_back() -> None:
-    assert said(flat(translated("text-turn")), "user") == ""
+def test_what_a_person_typed_is_told_once_by_the_name_it_has_in_the_history() -> None:
+    (item,) = [
+        obj(params, "item")
+        for method, params in recorded("text-turn").notifications()
+        if method == "item/started" and text(obj(params, "item"), "type") == "userMessage"
+    ]
+    typed = [update for update in flat(translated("text-turn")) if isinstance(update, MessageChunk)][0]
+    assert (typed.role, typed.message_id) == ("user", text(item, "id"))
+    assert said(flat(translated("text-turn")), "user") == said(replayed(item), "user") != ""
 
 
 def test_the_context_and_the_tokens_of_a_turn_are_counted() -> None:

@@ -16,6 +16,9 @@ from acp_manifold.translators.updates import Update
 
 logger = logging.getLogger(__name__)
 
+_FIRST: Final = 16 * 1024
+"""Bytes of the first piece: what is in it is on its way before the second is read."""
+
 _PIECE: Final = 256 * 1024
 """Bytes read, and at most about so many translated, before others get their turn."""
 
@@ -35,7 +38,9 @@ async def replay(path: Path, emit: Callable[[Update], None], room: Callable[[], 
     file = await to_thread.run_sync(open_to_read, path)
     try:
         rest: list[bytes] = []
-        while piece := await to_thread.run_sync(file.read, _PIECE):
+        size = _FIRST
+        while piece := await to_thread.run_sync(file.read, size):
+            size = min(_PIECE, 2 * size)
             whole, newline, tail = piece.rpartition(b"\n")
             if not newline:
                 rest.append(piece)
