@@ -270,6 +270,22 @@ FEATURES: tuple[Feature, ...] = (
         ("live/test_lifecycle.py::test_a_load_in_mid_turn_tells_all_so_far_once_and_the_turn_and_its_question_go_on",),
     ),
     Feature(
+        "logins: [`authMethods`, `authenticate`, `logout`, `auth/status` with updates](#logging-in)",
+        "yes",
+        "yes",
+        "yes, without `auth/status`",
+        "yes, without `auth/status`",
+        ("live/test_auth.py::test_a_login_made_in_a_terminal_counts_at_once_and_a_logout_ends_it",),
+    ),
+    Feature(
+        "endpoints of the client (`providers/*`)",
+        "yes: `anthropic`, `bedrock`",
+        "yes: `openai`",
+        "as a login method",
+        "as a login method",
+        ("live/test_auth.py::test_an_endpoint_set_by_the_client_serves_sessions_without_any_login",),
+    ),
+    Feature(
         "MCP servers of the client: stdio, http",
         "yes",
         "yes",

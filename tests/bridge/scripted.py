@@ -25,6 +25,7 @@ from acp_manifold.bridge.backend import (
     no_wait,
 )
 from acp_manifold.bridge.errors import BackendGone, BridgeError, LoginNeeded, SessionNotFound, TaskNotFound
+from acp_manifold.translators.auth import Account, AuthStatus, LoginState
 from acp_manifold.translators.updates import (
     BackgroundTask,
     MessageChunk,
@@ -236,7 +237,20 @@ class ScriptedBackend:
         """Updates of histories that were told."""
         self.replaying: anyio.Event | None = None
         """Set to let a replay that is under way go on; None lets it run."""
-        self.auth = AuthMethod(f"{name}-login", f"Log in to {name}", f"Run `{name} login` in a terminal.")
+        self.endpoint_types: tuple[str, ...] = ("openai",)
+        self.auth = AuthMethod(
+            f"{name}-login", f"Log in to {name}", f"Run `{name} login` in a terminal.", (name, "login")
+        )
+        self.auth_methods: tuple[AuthMethod, ...] = (
+            self.auth,
+            AuthMethod(f"{name}-other", f"Log in to {name} otherwise", "Otherwise.", (name, "login", "--other")),
+            AuthMethod(f"{name}-key", f"A key for {name}", "Send a key.", key_of="maker"),
+        )
+        self.keys: list[str] = []
+        """API keys that clients have sent."""
+        self.logouts = 0
+        self.refuses_logout: BridgeError | None = None
+        self.login_file = Path("/nowhere") / name / "login"
         self.stored: dict[str, SessionRow] = {}
         self.history: dict[str, list[Update]] = {}
         self.sessions: list[ScriptedSession] = []
@@ -298,6 +312,30 @@ class ScriptedBackend:
     async def login(self) -> Login:
         return self.login_state
 
+    async def status(self) -> AuthStatus:
+        state: dict[Login, LoginState] = {"in": "authenticated", "out": "unauthenticated", "unknown": "unknown"}
+        accounts = (Account(f"{self.label} account", email="me@example.org"),) if self.login_state == "in" else ()
+        return AuthStatus(state[self.login_state], accounts)
+
+    async def authenticate(self, method: AuthMethod, key: str | None) -> None:
+        if method.key_of is not None and key is not None:
+            self.keys.append(key)
+            self.login_state = "in"
+        if self.login_state == "out":
+            raise LoginNeeded(f"{self.label} has no login yet. {method.description}")
+
+    async def logout(self) -> None:
+        if self.refuses_logout is not None:
+            raise self.refuses_logout
+        self.logouts += 1
+        self.login_state = "out"
+
+    def login_files(self) -> tuple[Path, ...]:
+        return (self.login_file,)
+
+    def login_environment(self) -> dict[str, str]:
+        return {}
+
     async def inspect(self) -> Inspection:
         return Inspection("1.0", Path("/nowhere") / self.name, self.held, self.problems)
 
@@ -308,7 +346,7 @@ class ScriptedBackend:
         await anyio.lowlevel.checkpoint()
         if self.refuses is not None:
             raise self.refuses
-        if resume is None and self.login_state == "out":
+        if resume is None and self.login_state == "out" and spec.endpoint is None:
             raise LoginNeeded.at_start(self.label, self.auth.description)
         if resume is not None and resume not in self.stored:
             raise SessionNotFound(resume)

@@ -92,6 +92,13 @@ class Calls:
             await self.call(f"{place}/unarchive", sessionId=session)
         await self.call("session/delete", sessionId=session)
         await self.call("authenticate", methodId="alpha-login")
+        await self.call("auth/status")
+        await self.call("providers/list")
+        headers = {"X-Team": "one"}
+        url = "http://127.0.0.1:9/v1"
+        await self.call("providers/set", providerId="alpha", apiType="openai", baseUrl=url, headers=headers)
+        await self.call("providers/disable", providerId="alpha")
+        await self.call("logout")
 
 
 @pytest.mark.parametrize("meta", SHAPES, ids=[str(number) for number in range(len(SHAPES))])

@@ -160,3 +160,53 @@ async def test_once_something_is_said_what_was_left_has_its_own_title_again(tmp_
         rows = {str(row["sessionId"]): row["title"] for row in await editor.listed()}
         assert rows.pop(session) == "Second thought"
         assert list(rows.values()) == ["Kept"]
+
+
+async def test_what_was_left_behind_keeps_what_another_agent_has_called_it_since(tmp_path: Path) -> None:
+    alpha, ledger = ScriptedBackend(), tmp_path / "ledger"
+    async with editor_on(alpha, ledger=Ledger(ledger)) as editor:
+        session = await cleared(editor, alpha, tmp_path)
+        await editor.request("session/set_title", sessionId=session, title="Mine")
+        async with editor_on(alpha, ledger=Ledger(ledger)) as other:
+            await other.request("session/set_title", sessionId=session, title="By another")
+        await turn(editor, alpha.sessions[0], session, "anew")
+        rows = {str(row["sessionId"]): row["title"] for row in await editor.listed()}
+        assert rows.pop(session) == "Mine"
+        assert list(rows.values()) == ["By another"]
+
+
+async def test_what_was_left_unnamed_is_shown_as_before(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha, ledger=Ledger(tmp_path / "ledger")) as editor:
+        session = await cleared(editor, alpha, tmp_path, title=None)
+        alpha.sessions[0].name_it(None)
+        alpha.stored["alpha-1"] = alpha.stored["alpha-1"]._replace(title="what was typed")
+        await editor.request("session/set_title", sessionId=session, title="Mine")
+        await turn(editor, alpha.sessions[0], session, "anew")
+        rows = {str(row["sessionId"]): row.get("title") for row in await editor.listed()}
+        assert rows.pop(session) == "Mine"
+        assert list(rows.values()) == ["what was typed"]
+
+
+async def test_a_title_is_set_though_what_was_left_behind_is_gone(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha, ledger=Ledger(tmp_path / "ledger")) as editor:
+        session = await cleared(editor, alpha, tmp_path)
+        del alpha.stored["alpha-1"]
+        assert await editor.request("session/set_title", sessionId=session, title="Mine") == {"title": "Mine"}
+
+
+async def test_a_list_in_the_first_turn_of_what_began_has_each_conversation_once(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha, ledger=Ledger(tmp_path / "ledger")) as editor:
+        session = await cleared(editor, alpha, tmp_path)
+        await editor.request("session/set_title", sessionId=session, title="Mine")
+        asked = editor.prompt(session, "anew")
+        await alpha.sessions[0].prompted()
+        rows = {str(row["sessionId"]): row["title"] for row in await editor.listed()}
+        assert rows.pop(session) == "Mine"
+        (left,) = rows
+        assert left not in ("alpha-1", NEW)
+        alpha.sessions[0].finish()
+        await editor.answer(asked)
+        assert {str(row["sessionId"]): row["title"] for row in await editor.listed()} == {session: "Mine", left: "Kept"}

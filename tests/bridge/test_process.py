@@ -263,6 +263,7 @@ sys.exit(3)
         ("no-such-program-at-all", "/", "no such program on the PATH"),
         ("{tmp}/plain", "/", "not executable"),
         ("{tmp}/lost", "/", "interpreter"),
+        ("{tmp}/foreign", "/", "no program for this machine"),
         ("cat", "{tmp}/nowhere", "working directory {tmp}/nowhere does not exist"),
         ("{tmp}/missing", "{tmp}/nowhere", "working directory"),
         ("cat", "{tmp}/plain", "working directory {tmp}/plain is not a directory"),
@@ -273,6 +274,8 @@ async def test_a_start_that_fails_names_its_cause(program: str, cwd: str, cause:
     (tmp_path / "plain").write_text("text", encoding="utf-8")
     (tmp_path / "lost").write_text("#!/no/such/interpreter\n", encoding="utf-8")
     (tmp_path / "lost").chmod(0o755)
+    (tmp_path / "foreign").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(57))
+    (tmp_path / "foreign").chmod(0o755)
     program, cwd, cause = (text.replace("{tmp}", str(tmp_path)) for text in (program, cwd, cause))
     files = open_files()
     with pytest.raises(BackendGone) as caught:

@@ -546,6 +546,9 @@ class _Fake:
     def account(self, request_id: int, params: Json) -> None:
         self.answer(request_id, {"account": {"type": "apiKey"}, "requiresOpenaiAuth": True})
 
+    def auth(self, request_id: int, params: Json) -> None:
+        self.answer(request_id, {"authMethod": "apikey", "authToken": None, "requiresOpenaiAuth": True})
+
     def start(self, request_id: int, params: Json) -> None:
         number = len(self.loaded) + 1 + 4096 * self.number
         thread_id = f"01900000-1111-7000-8000-{number:012x}"
@@ -718,6 +721,7 @@ class _Fake:
 _METHODS: dict[str, Callable[[_Fake, int, Json], None]] = {
     "initialize": _Fake.initialize,
     "account/read": _Fake.account,
+    "getAuthStatus": _Fake.auth,
     "thread/start": _Fake.start,
     "thread/resume": _Fake.resume,
     "thread/read": _Fake.read,

@@ -22,6 +22,7 @@ from .errors import BackendGone
 
 if TYPE_CHECKING:
     # Not needed to find and start a CLI, which is done first.
+    from acp_manifold.translators.auth import AuthStatus, Endpoint
     from acp_manifold.translators.updates import BackgroundTask, Prompt, Question, TaskOutput, TurnEnd, Update
 
 Login: TypeAlias = Literal["in", "out", "unknown"]
@@ -47,6 +48,10 @@ class AuthMethod(NamedTuple):
     name: str
     description: str
     """What the person does, with the command to type."""
+    command: tuple[str, ...] = ()
+    """The CLI's own login, to be run in a terminal; empty for a way that is not taken there."""
+    key_of: str | None = None
+    """Whose API key it takes from a client that sends one; None: it takes none."""
 
 
 class SessionSpec(NamedTuple):
@@ -61,6 +66,8 @@ class SessionSpec(NamedTuple):
     """A title a client set that the CLI's store may not hold yet: to be written with the first turn."""
     id: str | None = None
     """For a new session that was let go before its first turn: the id it had, to be kept if the CLI lets us choose."""
+    endpoint: Endpoint | None = None
+    """Where its model requests go; it counts as a login. None: the CLI's own configuration counts."""
 
 
 class SessionRow(NamedTuple):
@@ -303,9 +310,21 @@ class Backend(Protocol):
     has_archive: bool
     """Whether the store has an archive of its own; without one the bridge remembers what is archived."""
 
+    endpoint_types: tuple[str, ...]
+    """The APIs an endpoint set by a client may speak, in the protocol's words (`anthropic`, `openai`); empty: none."""
+
     @property
     def auth(self) -> AuthMethod:
-        """How a person logs in."""
+        """How a person logs in: the first of `auth_methods`."""
+        ...
+
+    @property
+    def auth_methods(self) -> tuple[AuthMethod, ...]:
+        """Every way to log in. Cheap, as `program` is."""
+        ...
+
+    def login_environment(self) -> dict[str, str]:
+        """The whole environment that `AuthMethod.command` is to run in."""
         ...
 
     def program(self) -> Program | None:
@@ -330,6 +349,40 @@ class Backend(Protocol):
 
     async def login(self) -> Login:
         """Whether the CLI has a login. Never starts a session, never goes to the network."""
+        ...
+
+    async def status(self) -> AuthStatus:
+        """The login and its accounts, as exactly as can be told without the network; changes nothing.
+
+        May start the CLI to ask it, where `login` leaves the question open.
+        """
+        ...
+
+    async def authenticate(self, method: AuthMethod, key: str | None) -> None:
+        """Log in by one of `auth_methods`, as far as no person is needed for it. Ends well if there is a login then.
+
+        Args:
+            method: Which.
+            key: The API key that the client sent along, for a method that takes one.
+
+        Raises:
+            LoginNeeded: There is no login; the message says what to do.
+            BackendFault: The CLI refuses the key.
+        """
+        ...
+
+    async def logout(self) -> None:
+        """Have the CLI forget the login that it has stored, and nothing else; none is no error.
+
+        A login that comes from the environment or from the person's settings stays.
+
+        Raises:
+            BackendFault: It could not.
+        """
+        ...
+
+    def login_files(self) -> tuple[Path, ...]:
+        """Files whose change may be one of `status`."""
         ...
 
     async def inspect(self) -> Inspection:

@@ -81,7 +81,9 @@ def _backend_lines(backend: BackendReport) -> Iterator[str]:
     yield backend.label
     yield f"  program  {shlex.join(backend.program.command)} (found by {backend.program.source})"
     yield f"  version  {backend.version or 'not told'}"
-    yield f"  login    {LOGINS[backend.login]}"
+    yield f"  login    {'; '.join(backend.accounts) or LOGINS[backend.login]}"
+    if backend.endpoint is not None:
+        yield f"  endpoint {backend.endpoint}"
     count = "can't be listed" if backend.sessions is None else f"{backend.sessions} sessions"
     yield f"  store    {backend.store} ({count})"
     if backend.held is None:
@@ -119,6 +121,8 @@ def _backend_json(backend: BackendReport) -> dict[str, object]:
         "foundBy": program.source if program is not None else None,
         "version": backend.version,
         "login": backend.login,
+        "accounts": list(backend.accounts),
+        "endpoint": backend.endpoint,
         "store": str(backend.store) if backend.store is not None else None,
         "sessions": backend.sessions,
         "open": None if held is None else [{"sessionId": one.session_id, "pid": one.pid, "by": one.by} for one in held],

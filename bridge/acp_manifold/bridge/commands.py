@@ -23,6 +23,7 @@ COMMANDS = "acp_manifold.commands"
 OWN = {
     plugin.name: plugin
     for plugin in (
+        Plugin("login", "acp_manifold.bridge.cli_login:login"),
         Plugin("doctor", "acp_manifold.bridge.cli_doctor:doctor"),
         Plugin("sessions", "acp_manifold.bridge.cli_sessions:sessions"),
     )

@@ -25,9 +25,10 @@ from acp_manifold.translators.updates import MessageChunk, Prompt, Question, Tex
 
 from .backend import Backend
 from .client import Replay
-from .errors import BridgeError, InvalidRequest, LoginNeeded, MethodNotFound, PeerGone, RemoteError
+from .errors import BridgeError, InvalidRequest, MethodNotFound, PeerGone, RemoteError
 from .hub import Hub
 from .listing import decode_cursor, encode_cursor
+from .logins import auth_methods
 from .messages import encode
 from .outbound import Outbound
 from .peer import Call, Peer, Receive
@@ -37,6 +38,7 @@ from .turn import Turn
 from .version import __version__
 
 if TYPE_CHECKING:
+    from .auth_news import AuthNews
     from .live_list import LiveLists
 
 logger = logging.getLogger(__name__)
@@ -46,6 +48,8 @@ Method: TypeAlias = "Callable[[Connection, JsonObject, Call], JsonObject | Await
 """A method that stands in a module of its own; it may raise what `Handler.request` may."""
 
 METHODS: dict[str, str] = {
+    **dict.fromkeys(("authenticate", "logout", "auth/status"), "auth"),
+    **dict.fromkeys(("providers/list", "providers/set", "providers/disable"), "providers"),
     **dict.fromkeys(TITLE_METHODS, "titles"),
     "_acp-manifold/background/list": "background",
     "_acp-manifold/background/output": "background",
@@ -84,6 +88,8 @@ class Connection:
         self.hub = hub
         self.can = ClientCapabilities()
         """What the client has said it takes."""
+        self.auth_news: AuthNews | None = None
+        """For a client that has asked whether there is a login."""
         self._outbound = outbound
         self._peer = Peer(self, outbound)
         self._initialized = False
@@ -94,7 +100,6 @@ class Connection:
         self._loading: dict[str, _Loading] = {}
         """Sessions whose history is being told."""
         self._methods: dict[str, Serve] = {
-            "authenticate": self._authenticate,
             "session/new": self._new,
             "session/load": self._load,
             "session/resume": self._resume,
@@ -144,9 +149,15 @@ class Connection:
 
     def closed(self) -> None:
         """The client is gone."""
+        if self.auth_news is not None:
+            self.auth_news.close()
         self.hub.leave(self)
         if self._live_lists is not None:
             self._live_lists.close()
+
+    def notify(self, method: str, params: JsonObject) -> None:
+        """Tell the client of something that belongs to no session."""
+        self._peer.notify(method, params)
 
     # -- Client -----------------------------------------------------------------------------------
 
@@ -197,21 +208,7 @@ class Connection:
         self.can = client_capabilities(params)
         if first:
             self.hub.warm_up()
-        methods: list[JsonObject] = [
-            {"id": b.auth.id, "name": b.auth.name, "description": b.auth.description}
-            for b in self.hub.backends.values()
-        ]
-        return v1.initialize_result(__version__, methods, self.can)
-
-    async def _authenticate(self, params: JsonObject, call: Call) -> JsonObject:
-        wanted = requests.required_text(params, "methodId")
-        for backend in self.hub.backends.values():
-            if backend.auth.id == wanted:
-                if await backend.login() == "out":
-                    raise LoginNeeded(f"{backend.label} has no login yet. {backend.auth.description}")
-                return {}
-        known = ", ".join(b.auth.id for b in self.hub.backends.values())
-        raise BadParams("methodId", f"{wanted[:100]!r} is none of this agent's methods: {known}")
+        return v1.initialize_result(__version__, auth_methods(self.hub.backends.values(), self.can), self.can)
 
     async def _new(self, params: JsonObject, call: Call) -> JsonObject:
         session = await self.hub.new(requests.session_setup(params), self)
@@ -380,7 +377,8 @@ class Connection:
             raise BadParams("configId", f"{option[:100]!r} is no option of this session; there is: backend")
         if not isinstance(value, str):
             raise BadParams("value", "must be a string")
-        switched = session.switch(self.hub.choose(value))
+        backend = self.hub.choose(value)
+        switched = session.switch(backend, self.hub.endpoints.get(backend.name))
 
         async def answer() -> JsonObject:
             await switched

@@ -17,6 +17,8 @@ from urllib.parse import quote
 
 import anyio
 
+from acp_manifold.translators.auth import Account, LoginState
+
 from .backend import Backend, Held, ListQuery, Login, Program
 from .backends import NoBackend, plugin_backend, wanted_plugins
 from .errors import BridgeError
@@ -24,6 +26,13 @@ from .hub import Hub
 from .ledger import SCHEMA_VERSION, ledger_path
 from .once import run
 from .version import __version__
+
+_LOGINS: dict[LoginState, Login] = {
+    "authenticated": "in",
+    "not_required": "in",
+    "unauthenticated": "out",
+    "unknown": "unknown",
+}
 
 _ALL = 1_000_000
 """More sessions than anybody has."""
@@ -37,6 +46,10 @@ class BackendReport(NamedTuple):
     program: Program | None
     version: str | None
     login: Login
+    accounts: tuple[str, ...]
+    """The logins there are, the one that counts first."""
+    endpoint: str | None
+    """The endpoint that the person has configured, without secrets; None: the maker's own."""
     store: Path | None
     sessions: int | None
     """How many its list has; None if it can't be read."""
@@ -113,7 +126,7 @@ def _loaded(names: Sequence[str]) -> tuple[list[Backend], list[str]]:
 
 def _absent(backend: Backend, asked_for: bool) -> BackendReport:
     problems = (f"{backend.label} is not installed: {backend.install_hint}",) if asked_for else ()
-    return BackendReport(backend.name, backend.label, None, None, "unknown", None, None, None, problems)
+    return BackendReport(backend.name, backend.label, None, None, "unknown", (), None, None, None, None, problems)
 
 
 async def _examine(backend: Backend) -> BackendReport:
@@ -124,7 +137,8 @@ async def _examine(backend: Backend) -> BackendReport:
         sessions = len(await backend.list(ListQuery(_ALL)))
     except BridgeError as exc:
         problems.append(f"The sessions of {backend.label} can't be listed: {exc.message}")
-    login = await backend.login()
+    status = await backend.status()
+    login = _LOGINS[status.state]
     if login == "out":
         problems.append(
             f"{backend.label} has no login, so that it begins no sessions. {backend.auth.description} "
@@ -136,11 +150,18 @@ async def _examine(backend: Backend) -> BackendReport:
         backend.program(),
         seen.version,
         login,
+        tuple(_account_words(account) for account in status.accounts),
+        status.endpoint,
         seen.store,
         sessions,
         seen.held,
         tuple(problems),
     )
+
+
+def _account_words(account: Account) -> str:
+    more = ", ".join(word for word in (account.email, account.organization) if word)
+    return f"{account.label} ({more})" if more else account.label
 
 
 def ledger_state(path: Path) -> tuple[str, list[str]]:

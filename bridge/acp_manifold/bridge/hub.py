@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequ
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -33,6 +33,9 @@ from .listing import PAGE, Page, Place, join, with_rows
 from .session import Session
 from .titles import TitleKeeper
 from .watch import Watcher
+
+if TYPE_CHECKING:
+    from acp_manifold.translators.auth import Endpoint
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +85,10 @@ class Hub:
         """
         self.backends = {backend.name: backend for backend in backends}
         self.default = backends[0]
+        self.endpoints: dict[str, Endpoint] = {}
+        """By backend, where the model requests of sessions opened from now on go, as a client has set it; secret."""
+        self.login_listeners: list[Callable[[], None]] = []
+        """Called when a login may have changed by what was asked of us."""
         self._ledger = ledger
         self._grace = grace
         self._idle = idle
@@ -124,6 +131,15 @@ class Hub:
             await backend.warm_up()
         except BridgeError as exc:
             logger.warning("%s is not ready: %s", backend.name, exc.message)
+
+    def start_soon(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
+        """Do some work that is no request's, for as long as the hub lives at most."""
+        self._group.start_soon(work)
+
+    def login_changed(self) -> None:
+        """A login, or an endpoint that counts as one, may be another one now."""
+        for heard in list(self.login_listeners):
+            heard()
 
     @property
     def _group(self) -> TaskGroup:
@@ -367,7 +383,7 @@ class Hub:
     ) -> Session:
         session = Session(
             backend,
-            spec,
+            spec._replace(endpoint=self.endpoints.get(backend.name)),
             self._keeper,
             self._bind,
             grace=self._grace,
@@ -444,10 +460,6 @@ class Hub:
         if session.key is not None:
             for listener in list(self._listeners):
                 listener(session.key)
-
-    def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Do something for as long as the hub lives; it has to see to its own failures."""
-        self._group.start_soon(work)
 
     def by_key(self, key: Key) -> Session | None:
         """The session that is open here under a backend's name."""
@@ -699,6 +711,10 @@ class Hub:
 
     def describe(self, page: Page) -> list[tuple[str, str, SessionRow, str | None]]:
         """For each row of a page: our id, the backend, the row, and the title to show."""
+        for name, row in page.rows:
+            session = self._by_key.get(Key(name, row.id))
+            if session is not None and session.left is not None:
+                session.part()
         aliases = {name: self._ledger.aliases(name) for name in self.backends}
         for name, row in page.rows:
             self._see(aliases[name].get(row.id, row.id), Key(name, row.id))

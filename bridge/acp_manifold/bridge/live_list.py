@@ -76,8 +76,9 @@ class LiveLists:
                 {"reason": "too_many_subscriptions", "max": MAX_SUBSCRIPTIONS},
             )
         name, scope = str(uuid.uuid4()), anyio.CancelScope()
+        followed = _Followed(self._hub, cwd, lambda rows, gone: self._tell(changes_params(name, rows, gone)))
         self._scopes[name] = scope
-        self._hub.spawn(partial(self._run, name, cwd, scope))
+        self._hub.start_soon(partial(self._run, name, followed, scope))
         return name
 
     def unsubscribe(self, name: str) -> None:
@@ -91,17 +92,18 @@ class LiveLists:
         for name in list(self._scopes):
             self.unsubscribe(name)
 
-    async def _run(self, name: str, cwd: str, scope: anyio.CancelScope) -> None:
+    async def _run(self, name: str, followed: _Followed, scope: anyio.CancelScope) -> None:
         with scope:
             try:
-                await _Followed(self._hub, cwd, lambda rows, gone: self._tell(changes_params(name, rows, gone))).run()
+                await followed.run()
             except Exception:
-                logger.exception("the session list of %s is not followed any more", cwd)
+                logger.exception("session list %s is not followed any more", name)
+        followed.close()
         self._scopes.pop(name, None)
 
 
 class _Followed:
-    """One list that is followed."""
+    """One list that is followed, from when it is made until `close`; what has changed is told while `run` runs."""
 
     def __init__(self, hub: Hub, cwd: str, tell: Callable[[list[JsonObject], list[str]], None]) -> None:
         self._hub = hub
@@ -116,19 +118,28 @@ class _Followed:
         """The rows compared last, with our ids."""
         self._told: dict[Key, _Told] = {}
 
+        self._stack = ExitStack()
+        self._stack.enter_context(hub.listening(self._own))
+        self._follow(cwd)
+
+    def _follow(self, directory: str) -> None:
+        for backend in self._hub.backends.values():
+            self._stack.enter_context(backend.follow_list(directory, partial(self._heard, backend.name)))
+
+    def close(self) -> None:
+        """Listen to nothing any more."""
+        self._stack.close()
+
     async def run(self) -> None:
-        """Follow it until cancelled."""
+        """Tell what changes, until cancelled."""
         directories = await to_thread.run_sync(same_place_in_worktrees, self._cwd)
         self._places = frozenset(map(os.path.realpath, directories))
-        with ExitStack() as stack:
-            stack.enter_context(self._hub.listening(self._own))
-            for backend in self._hub.backends.values():
-                for directory in directories:
-                    stack.enter_context(backend.follow_list(directory, partial(self._heard, backend.name)))
-            await self._begin(directories)
-            while True:
-                await self._gather()
-                await self._look(directories)
+        for directory in directories[1:]:
+            self._follow(directory)
+        await self._begin(directories)
+        while True:
+            await self._gather()
+            await self._look(directories)
 
     def _own(self, key: Key) -> None:
         self._dirty.add(key)

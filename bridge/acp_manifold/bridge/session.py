@@ -10,12 +10,13 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import ExitStack, contextmanager
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from acp_manifold.translators.acp.prompts import typed_text
+from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import (
     BackgroundTask,
     Commands,
@@ -38,13 +39,16 @@ from .errors import (
     TaskNotFound,
     find_bridge_error,
 )
-from .ledger import Key, TitleRecord
+from .ledger import Key
 from .permissions import Questions
 from .recent import Recent
 from .rest import Rest
 from .slot import Slot
 from .titles import NO_TITLE, TitleKeeper
 from .turn import CANCELLED, Turn, TurnQueue
+
+if TYPE_CHECKING:
+    from acp_manifold.translators.auth import Endpoint
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +68,17 @@ class Bound(Protocol):
             left: What the conversation was called before it began anew: a session of its own once `before` is None.
         """
         ...
+
+
+class _LeftTitle(NamedTuple):
+    """A title that stands in two places."""
+
+    key: Key
+    """The session that was left behind."""
+    before: str | None
+    """What that was called, or at least shown as."""
+    given: str
+    """What stands there now."""
 
 
 class Session:
@@ -135,8 +150,8 @@ class Session:
         self._from_store = known is not None
         self._left: Key | None = None
         """What the session was before its conversation began anew, as long as nothing was said since."""
-        self._left_title: TitleRecord | None = None
-        """What that was called, if it got a title meanwhile that was meant for what began."""
+        self._left_title: _LeftTitle | None = None
+        """That of what was before, if a title given since stands there too."""
         self._over = anyio.Event()
 
     # -- life ---------------------------------------------------------------------------------
@@ -210,8 +225,12 @@ class Session:
                 self.cancel_turn(turn)
         self.questions.withdraw(client)
 
-    def switch(self, backend: Backend) -> Awaitable[None]:
+    def switch(self, backend: Backend, endpoint: Endpoint | None = None) -> Awaitable[None]:
         """Have another backend serve the session, which has had no prompt yet: decided at once, done when awaited.
+
+        Args:
+            backend: Which.
+            endpoint: Where its model requests go; None: as the CLI is configured.
 
         Raises:
             InvalidRequest: It has had one.
@@ -219,14 +238,16 @@ class Session:
         """
         if self.prompted or not self.turns.idle:
             raise InvalidRequest("the backend of a session is fixed with its first prompt")
-        before, self.backend = self.backend, backend
+        before, self.backend = (self.backend, self.spec.endpoint), backend
+        self.spec = self.spec._replace(endpoint=endpoint)
 
         async def done() -> None:
             try:
                 await self._served()
             except BridgeError:
                 if self.backend is backend and not self.prompted:
-                    self.backend = before
+                    self.backend = before[0]
+                    self.spec = self.spec._replace(endpoint=before[1])
                 raise
 
         return done()
@@ -320,17 +341,26 @@ class Session:
             self._follows.enter_context(self._serving.follow(key.id, self.spec.cwd))
             self._bound(self, before, left=self._left)
 
-    async def _leave_behind(self) -> None:
-        """Once the new conversation is in the store, the one before is a session of its own."""
-        if self._left is not None and await self._stored() is not None:
-            left, self._left = self._left, None
+    @property
+    def left(self) -> Key | None:
+        """What the session was before its conversation began anew, as long as nothing was said since."""
+        return self._left
+
+    def part(self) -> None:
+        """The new conversation is in the store: from now on, the one before is a session of its own."""
+        left, self._left = self._left, None
+        if left is not None:
             self._bound(self, None, left=left)
-            title, self._left_title = self._left_title, None
-            if title is not None and title.origin in ("client", "user"):
-                try:
-                    await self._title_at_rest(left, title.text)
-                except BridgeError as exc:
-                    logger.warning("what session %s left behind keeps its later title: %s", self.id, exc.message)
+
+    async def _leave_behind(self) -> None:
+        if self._left is not None and await self._stored() is not None:
+            self.part()
+        if self._left is None and self._left_title is not None:
+            left, self._left_title = self._left_title, None
+            try:
+                await self._title_of_its_own(left)
+            except BridgeError as exc:
+                logger.warning("what session %s left behind keeps its later title: %s", self.id, exc.message)
 
     # -- turns ----------------------------------------------------------------------------------
 
@@ -540,17 +570,31 @@ class Session:
         """Give a title to what was before the conversation began anew too, as long as nothing was said since.
 
         Should the agent end before that, the conversation is what it was, by our id, and has to be called so.
-
-        Raises:
-            BridgeError: It can't be stored.
         """
-        if self._left is not None:
-            self._left_title = self._left_title or self._keeper.current(self._left)
-            await self._title_at_rest(self._left, title)
+        left = self._left
+        if left is None:
+            return
+        try:
+            row = await self._serving.find(left.id)
+            if row is None:
+                return  # Nothing was said there either, or it is gone for good.
+            own = self._keeper.current(left).text or row.title
+            before = self._left_title.before if self._left_title is not None else own
+            self._left_title = _LeftTitle(left, before, await self._title_at_rest(left, title))
+        except BridgeError as exc:
+            logger.warning("session %s would lose its title if it ended now: %s", self.id, exc.message)
 
-    async def _title_at_rest(self, key: Key, title: str) -> None:
-        await self._keeper.set(key, title, lambda text: self._serving.rename(key.id, text))
-        self._keeper.let_go(key)
+    async def _title_of_its_own(self, left: _LeftTitle) -> None:
+        """What was left behind is called as it was before, unless somebody has renamed it since."""
+        row = await self._serving.find(left.key.id)
+        if left.before is not None and row is not None and normalise(row.title or "") == left.given:
+            await self._title_at_rest(left.key, left.before)
+
+    async def _title_at_rest(self, key: Key, title: str) -> str:
+        try:
+            return await self._keeper.set(key, title, lambda text: self._serving.rename(key.id, text))
+        finally:
+            self._keeper.let_go(key)
 
     def tell_title(self, title: str) -> None:
         """Tell every attached client the session's title."""

@@ -15,6 +15,9 @@ from typing import IO, NamedTuple, cast
 from .errors import BackendGone
 from .survivors import MARK_VARIABLE
 
+_NO_PROGRAM = (errno.ENOEXEC, getattr(errno, "EBADARCH", errno.ENOEXEC))
+"""What Linux, and macOS, say of a file that is no program of theirs."""
+
 
 class Started(NamedTuple):
     """A program that was started; whoever holds it hands it to `process.spawn`, or ends it."""
@@ -66,6 +69,8 @@ def _why_not(exc: OSError | ValueError, program: str, cwd: str) -> str:
         if not os.access(cwd, os.X_OK):
             return f"the working directory {cwd} may not be entered"
         return "it is not executable"
+    if isinstance(exc, OSError) and exc.errno in _NO_PROGRAM:
+        return "it is no program for this machine: another architecture's, damaged, or a script without its first line"
     if isinstance(exc, OSError) and exc.errno == errno.E2BIG:
         return "its arguments and environment are too long"
     return exc.strerror or str(exc) if isinstance(exc, OSError) else str(exc)

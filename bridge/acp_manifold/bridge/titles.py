@@ -143,8 +143,14 @@ class TitleKeeper:
         """Weigh a title that appeared in a backend's store or stream."""
         text = normalise(title)
         kept = self._of(key)
-        if not text or self._is_echo(kept, text) or text == kept.record.text:
+        last = kept.echoes[-1].text if kept.echoes else None
+        echo = self._is_echo(kept, text)
+        if not text or text == kept.record.text or (echo and text != last):
             return "known"
+        if echo:
+            # The last we wrote, and it stands behind what somebody else wrote in the same moment.
+            self._change(key, kept, TitleRecord(text, "client"))
+            return "news"
         if DECISIONS[kept.record.origin, origin] == "discard":
             return "discarded"
         self._change(key, kept, TitleRecord(text, origin))

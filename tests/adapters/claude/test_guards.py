@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,9 +17,12 @@ import anyio
 import pytest
 
 from acp_manifold.adapters.claude import ClaudeBackend, guards
-from acp_manifold.adapters.claude.guards import Guard, Guards, keep
+from acp_manifold.adapters.claude.guard_file import Guard
+from acp_manifold.adapters.claude.guards import Guards, keep
+from acp_manifold.bridge.backend import ListQuery, SessionSpec
+from acp_manifold.bridge.errors import BackendFault, BackendGone
 from acp_manifold.bridge.ledger import state_directory
-from tests.adapters.claude.scripted import ScriptedHost, hub
+from tests.adapters.claude.scripted import Listener, ScriptedHost, hub
 from tests.adapters.claude.test_registry import record
 
 pytestmark = [
@@ -81,7 +85,7 @@ def guarding(path: Path, at: float | None = None) -> Guard:
 def test_a_title_that_stands_is_left_alone(transcript: Path) -> None:
     guard = guarding(transcript)
     size = transcript.stat().st_size
-    assert keep(guard)
+    assert keep(guard) == "stands"
     assert transcript.stat().st_size == size
 
 
@@ -89,28 +93,28 @@ def test_a_title_that_stands_is_left_alone(transcript: Path) -> None:
 def test_an_older_or_a_generated_title_that_comes_back_is_written_over(transcript: Path, kind: str) -> None:
     guard = guarding(transcript)
     append(transcript, line(kind, "Old"))
-    assert keep(guard)
+    assert keep(guard) == "written again"
     assert last_title(transcript) == "Ours"
 
 
 def test_a_title_that_was_cut_out_of_the_file_is_written_again(transcript: Path) -> None:
     guard = guarding(transcript)
     transcript.write_text(transcript.read_text().replace(line("custom-title", "Ours"), " " * 200 + "\n"))
-    assert keep(guard)
+    assert keep(guard) == "written again"
     assert last_title(transcript) == "Ours"
 
 
 def test_a_new_title_is_a_persons(transcript: Path) -> None:
     guard = guarding(transcript)
     append(transcript, line("custom-title", "Theirs"))
-    assert not keep(guard)
+    assert keep(guard) == "renamed"
     assert last_title(transcript) == "Theirs"
 
 
 def test_an_older_title_with_a_newer_time_beside_it_is_a_persons(transcript: Path) -> None:
     guard = guarding(transcript)
     renamed_by_a_person(transcript, "Old", guard.at + 1)
-    assert not keep(guard)
+    assert keep(guard) == "renamed"
     assert last_title(transcript) == "Old"
 
 
@@ -120,7 +124,7 @@ def test_what_stands_beside_it_may_be_garbage(transcript: Path, beside: str) -> 
     append(transcript, line("custom-title", "Old"))
     transcript.with_suffix("").mkdir()
     (transcript.with_suffix("") / "custom-title.json").write_text(beside)
-    assert keep(guard)
+    assert keep(guard) == "written again"
     assert last_title(transcript) == "Ours"
 
 
@@ -214,6 +218,59 @@ async def test_an_agent_lets_a_guard_go_that_another_one_has_ended(transcript: P
     assert kept() == []
 
 
+@pytest.mark.parametrize("what", ["the session is opened", "the list is asked for"])
+async def test_what_a_process_brought_back_before_its_end_is_set_right_before_anything_is_told(
+    transcript: Path, tmp_path: Path, what: str
+) -> None:
+    """Nobody was there to see it: the agent that set the title was killed."""
+    config = tmp_path / "config"
+    with holding(config):
+        async with agent(config) as backend:
+            await backend.rename(SESSION, "Ours")
+            await reaches(lambda: '"held": true' in kept()[0].read_text())
+        append(transcript, line("custom-title", "Old"))
+    async with agent(config) as backend:
+        if what == "the session is opened":
+            with suppress(BackendGone):
+                async with backend.session(SessionSpec(str(tmp_path)), Listener(), resume=SESSION):
+                    pass
+            assert last_title(transcript) == "Ours"
+            assert kept() == []
+        else:
+            (row,) = await backend.list(ListQuery(10))
+            assert row.title == "Ours"
+
+
+async def test_two_who_do_not_see_each_others_guards_do_not_rename_for_ever(
+    transcript: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config"
+    with holding(config):
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "one"))
+        async with agent(config) as one:
+            await one.rename(SESSION, "Theirs")
+            await one.rename(SESSION, "Ours")
+            # As the other one does: at once, each time.
+            for _ in range(guards.REWRITES + 1):
+                append(transcript, line("custom-title", "Theirs"))
+                await reaches(lambda: last_title(transcript) == "Ours")
+            await reaches(lambda: not kept())
+            append(transcript, line("custom-title", "Theirs"))
+    assert last_title(transcript) == "Theirs"
+
+
+async def test_a_title_that_does_not_fit_on_the_disk_is_an_error_that_says_so(
+    transcript: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async with agent(tmp_path / "config") as backend:
+        monkeypatch.setattr("acp_manifold.adapters.claude.at_rest.os.write", full)
+        with pytest.raises(BackendFault, match="No space left on device"):
+            await backend.rename(SESSION, "Ours")
+
+
 async def test_a_later_title_of_ours_takes_the_guard_over(transcript: Path, tmp_path: Path) -> None:
     config = tmp_path / "config"
     with holding(config):
@@ -256,6 +313,19 @@ async def test_a_deleted_session_leaves_no_guard(transcript: Path, tmp_path: Pat
 async def test_damaged_guards_are_passed_over(transcript: Path, tmp_path: Path) -> None:
     folder = state_directory() / "claude-titles"
     folder.mkdir(parents=True)
+    whole: dict[str, object] = {"session_id": SESSION, "path": str(transcript), "title": "x", "offset": 0, "at": 1.0}
+    for number, wrong in enumerate(
+        (
+            {"at": float("nan")},
+            {"at": 10**400},
+            {"offset": 10**30},
+            {"path": "/a\0b"},
+            {"path": "/a\ud800"},
+            {"title": 5},
+        )
+    ):
+        (folder / f"{number}.json").write_text(json.dumps({**whole, "held": True, "session_id": str(number), **wrong}))
+    (folder / "another.json").write_text(json.dumps({**whole, "held": True}))
     for name, text in (("a", ""), ("b", "[]"), ("c", '{"session_id": 5}'), ("d", '{"session_id": "x"}')):
         (folder / f"{name}.json").write_text(text)
     async with agent(tmp_path / "config") as backend:

@@ -381,3 +381,21 @@ async def test_a_person_who_takes_another_programs_rename_back_at_once_is_heeded
                         await anyio.lowlevel.checkpoint()
                     assert fake.titles(session.id)[-1] == "Ours"
             assert [request["title"] for request in fake.requests("rename_session", session.id)] == ["Ours"]
+
+
+async def test_a_prompt_waits_until_the_process_has_the_title_of_another_program(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
+) -> None:
+    """Else the turn could write the title of before over it (torture under load, 1 of 500)."""
+    fake.plays([wait("user"), end(), wait("user"), end()])
+    with anyio.fail_after(10):
+        async with hub(backend) as host:
+            async with backend.session(SessionSpec(str(work)), Listener()) as session:
+                with backend.follow(session.id, str(work)):
+                    await session.prompt(saying("x"))
+                    with fake.transcript(session.id).open("a") as file:
+                        file.write(json.dumps({"type": "custom-title", "customTitle": "One", "sessionId": "x"}) + "\n")
+                    await host.until_heard("One", "user")
+                    await session.prompt(saying("y"))
+    kinds = [line["request"]["subtype"] if "request" in line else line["type"] for line in fake.received(session.id)]
+    assert kinds[-2:] == ["rename_session", "user"]

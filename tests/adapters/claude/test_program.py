@@ -75,7 +75,7 @@ def import_path() -> dict[str, str]:
         ({"settings.json": '{"env": {"ANTHROPIC_AUTH_TOKEN": "x"}}'}, {}, "in"),
         ({".claude.json": '{"oauthAccount": {"id": 1}}'}, {}, "in"),
         ({".claude.json": '{"hasCompletedOnboarding": true}'}, {}, "out"),
-        ({".claude.json": '{"projects": {"/w": {"hasTrustDialogAccepted": true}}}'}, {}, "unknown"),
+        ({".claude.json": '{"projects": {"/no/such/w": {"hasTrustDialogAccepted": true}}}'}, {}, "out"),
         ({".claude.json": "{damaged"}, {}, "unknown"),
         ({"settings.json": "[1]"}, {}, "unknown"),
     ],

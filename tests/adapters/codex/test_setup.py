@@ -80,16 +80,17 @@ async def test_a_login_is_read_from_the_files_while_no_app_server_runs(
 @pytest.mark.parametrize(
     ("reply", "login"),
     [
-        ({"result": {"account": {"type": "chatgpt"}, "requiresOpenaiAuth": True}}, "in"),
-        ({"result": {"account": None, "requiresOpenaiAuth": False}}, "in"),
-        ({"result": {"account": None, "requiresOpenaiAuth": True}}, "out"),
+        ({"result": {"authMethod": "chatgpt", "requiresOpenaiAuth": True}}, "in"),
+        ({"result": {"authMethod": None, "requiresOpenaiAuth": False}}, "in"),
+        ({"result": {"authMethod": None, "requiresOpenaiAuth": True}}, "out"),
         ({"error": {"code": -32600, "message": "what?"}}, "unknown"),
     ],
 )
-async def test_a_running_app_server_is_asked_for_the_login(
+async def test_a_running_app_server_is_asked_for_the_login_where_the_files_have_none(
     fake: FakeCodex, reply: dict[str, object], login: Login
 ) -> None:
-    fake.replies("account/read", reply)
+    (fake.home / "auth.json").unlink()
+    fake.replies("getAuthStatus", reply)
     with anyio.fail_after(5):
         async with running() as (backend, _):
             await backend.warm_up()

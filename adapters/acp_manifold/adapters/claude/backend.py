@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
@@ -16,6 +17,7 @@ from acp_manifold.adapters.claude.program import (
     config_dir,
     find_program,
     login_hint,
+    person_environment,
 )
 from acp_manifold.bridge.backend import (
     AuthMethod,
@@ -30,11 +32,12 @@ from acp_manifold.bridge.backend import (
     SessionSpec,
     no_wait,
 )
-from acp_manifold.bridge.errors import BackendGone, LoginNeeded, SessionNotFound
+from acp_manifold.bridge.errors import BackendFault, BackendGone, LoginNeeded, SessionNotFound
 
 if TYPE_CHECKING:
     from acp_manifold.adapters.claude.life import Life
     from acp_manifold.adapters.claude.store import Store
+    from acp_manifold.translators.auth import AuthStatus
     from acp_manifold.translators.claude.records import Title
     from acp_manifold.translators.updates import Update
 
@@ -52,11 +55,15 @@ class ClaudeBackend:
     label = "Claude Code"
     install_hint = "pip install claude-agent-sdk, or npm install -g @anthropic-ai/claude-code"
     has_archive = False
+    endpoint_types: tuple[str, ...] = ("anthropic", "bedrock")
+    """What Claude Code 2.1.332 speaks to an endpoint of which nothing but URL and headers is known."""
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ: Mapping[str, str] = os.environ if environ is None else environ
         self._life: Life | None = None
         self._stores: dict[Path, Store] = {}
+        self._logged_out = False
+        """Whether a client has ended the login through us."""
 
     def program(self) -> Program | None:
         """The CLI to start; see `Backend.program`."""
@@ -65,7 +72,31 @@ class ClaudeBackend:
     @property
     def auth(self) -> AuthMethod:
         """How to log in, by the program that is there."""
-        return AuthMethod("claude-login", "Log in to Claude Code", login_hint(self._environ))
+        return self.auth_methods[0]
+
+    @property
+    def auth_methods(self) -> tuple[AuthMethod, ...]:
+        """Every way to log in; see `Backend.auth_methods`."""
+        program = self.program()
+        command = (*(program.command if program is not None else ("claude",)), "auth", "login")
+        return (
+            AuthMethod("claude-login", "Log in to Claude Code", login_hint(self._environ), command),
+            AuthMethod(
+                "claude-console",
+                "Log in to Claude Code with the Anthropic Console",
+                f"Billed by use. Run `{shlex.join(command)} --console` in a terminal.",
+                (*command, "--console"),
+            ),
+            AuthMethod(
+                "claude-api-key",
+                "Claude Code with an Anthropic API key",
+                "Set ANTHROPIC_API_KEY in the environment of this agent, and start it anew.",
+            ),
+        )
+
+    def login_environment(self) -> dict[str, str]:
+        """The person's environment; see `Backend.login_environment`."""
+        return person_environment(self._environ)
 
     def prestart(self) -> None:
         """Nothing: a process serves one session, whose directory is not known yet."""
@@ -95,6 +126,46 @@ class ClaudeBackend:
 
         return login(self._environ)
 
+    async def status(self) -> AuthStatus:
+        """The login for people; see `Backend.status`."""
+        from acp_manifold.adapters.claude import accounts
+
+        return await accounts.status(self._command(), self._environ)
+
+    async def authenticate(self, method: AuthMethod, key: str | None) -> None:
+        """Look whether there is a login now; see `Backend.authenticate`."""
+        if (await self.status()).state == "unauthenticated":
+            raise LoginNeeded(f"{self.label} has no login yet. {method.description}")
+
+    async def logout(self) -> None:
+        """End the stored login; see `Backend.logout`."""
+        from acp_manifold.adapters.claude import accounts
+
+        self._logged_out = True
+        await accounts.logout(self._command(), self._environ)
+
+    def login_files(self) -> tuple[Path, ...]:
+        """See `Backend.login_files`."""
+        from acp_manifold.adapters.claude.login import login_files
+
+        return login_files(self._environ)
+
+    async def _has_no_login(self, cwd: str) -> bool:
+        """Whether it is certain that there is none for a session in `cwd`.
+
+        After a logout of ours the CLI is asked where the files don't tell: that session would not fail in vain.
+        """
+        from acp_manifold.adapters.claude.login import login
+
+        found = login(self._environ, cwd)
+        if found == "unknown" and self._logged_out:
+            return (await self.status()).state == "unauthenticated"
+        return found == "out"
+
+    def _command(self) -> tuple[str, ...] | None:
+        program = self.program()
+        return program.command if program is not None else None
+
     async def inspect(self) -> Inspection:
         """The CLI, its store and who has it open; see `Backend.inspect`."""
         from acp_manifold.adapters.claude.inspect import inspection
@@ -117,16 +188,20 @@ class ClaudeBackend:
         if program is None:
             raise BackendGone(f"Claude Code is not installed: {self.install_hint}")
         command = checked_command(program, self._environ)
-        if resume is None and await self.login() == "out":
+        if resume is None and spec.endpoint is None and await self._has_no_login(spec.cwd):
             raise LoginNeeded.at_start(self.label, self.auth.description)
         if resume is not None:
             if await self._store.find(resume) is None:
                 raise SessionNotFound(resume)
             await self._refuse_if_held(resume)
             # From here on the process that brings a title back would be ours, and is told of each.
-            self._running_life.guards.end(resume)
+            await self._running_life.guards.hand_over(resume)
         session_id = resume or await self._free_id(spec.id)
         env = child_environment(self._environ)
+        if spec.endpoint is not None:
+            from acp_manifold.adapters.claude import endpoint
+
+            env = endpoint.environment(env, spec.endpoint)
         async with serve(
             command,
             env,
@@ -203,11 +278,18 @@ class ClaudeBackend:
 
     async def list(self, query: ListQuery) -> list[SessionRow]:
         """Sessions of the store, newest first; see `Backend.list`."""
+        await self._guarded()
         return await self._store.page(query)
 
     async def find(self, session_id: str) -> SessionRow | None:
         """The row of one session; see `Backend.find`."""
+        await self._guarded()
         return await self._store.find(session_id)
+
+    async def _guarded(self) -> None:
+        """What was guarded when we began has been looked at."""
+        if self._life is not None:
+            await self._life.guards.looked()
 
     async def replay(
         self, session_id: str, emit: Callable[[Update], None], room: Callable[[], Awaitable[None]] = no_wait
@@ -272,6 +354,8 @@ class ClaudeBackend:
             guard = await to_thread.run_sync(guards.write, path, session_id, title)
         except FileNotFoundError as exc:
             raise SessionNotFound(session_id) from exc
+        except OSError as exc:
+            raise BackendFault(f"The title of session {session_id} can't be stored: {exc.strerror}") from exc
         guards.begin(guard)
         return guard.title
 

@@ -11,26 +11,24 @@ has a session open takes up what others write there, so that it matters to none 
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import sys
 import time
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Container
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, TypeAlias
 
 import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.at_rest import write_title
+from acp_manifold.adapters.claude.guard_file import Guard, read_guard, save_guard
 from acp_manifold.adapters.claude.registry import Holder, holder_of
 from acp_manifold.adapters.claude.titles_in import beside, titles_after
+from acp_manifold.adapters.claude.until import changed_or_ended
 from acp_manifold.bridge.backend import Host
-from acp_manifold.bridge.descriptors import readable
 from acp_manifold.bridge.errors import InvalidRequest
-from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_object, as_str
 
 logger = logging.getLogger(__name__)
 
@@ -43,30 +41,38 @@ A Claude Code 2.1.332 that starts on it reads the transcript before it is in the
 SIDECAR_LAG: Final = 0.25
 """Seconds by which `custom-title.json` may come behind the record of the same rename: 0.044 were seen (2.1.332)."""
 
+REWRITES: Final = 5
+"""How often in a row a title is written again with next to nothing written in between.
+
+A process brings an older one back once it has written 32 KB and more: what comes sooner, and again and again, is
+somebody's who means it, such as an agent that can't see our guards.
+"""
+
+_NEXT_TO_NOTHING: Final = 4096
+"""Bytes."""
+
 STALE: Final = 10.0
 """Seconds after which a guard is given up that nobody was seen to need, and no agent has ended."""
 
 _BELL: Final = "changed"
 """The file beside the guards that is touched behind each new one: to watch it is to hear of them all."""
 
-_LOOK_AGAIN: Final = 5.0
-"""Seconds between two looks where the end of a process can't be awaited (macOS)."""
+Found: TypeAlias = Literal["stands", "written again", "renamed"]
+"""What a look at the transcript found, and what was done: `renamed` if the last title there is a person's."""
 
 
-class Guard(NamedTuple):
-    """A title of ours that is to stay."""
+class _Patience:
+    """Counts how often in a row a title was written again with nothing to show for it."""
 
-    session_id: str
-    path: Path
-    title: str
-    earlier: tuple[str, ...]
-    """Titles that were in the transcript before: what a process may still have in memory."""
-    offset: int
-    """Size of the transcript before ours was written."""
-    at: float
-    """When it was written, in seconds since 1970."""
-    held: bool = False
-    """Whether another process was seen to have the session."""
+    def __init__(self) -> None:
+        self._size = -_NEXT_TO_NOTHING
+        self._left = REWRITES
+
+    def is_over(self, size: int) -> bool:
+        """It was written again, at this size of the transcript."""
+        self._left = REWRITES if size - self._size >= _NEXT_TO_NOTHING else self._left - 1
+        self._size = size
+        return self._left <= 0
 
 
 class Guards:
@@ -96,6 +102,9 @@ class Guards:
         """When the title was written that is guarded now, for each of the scopes."""
         self._unsaved: set[str] = set()
         """Sessions whose guard is in no file."""
+        self._unseen: set[str] = set()
+        """Those whose transcript nobody has looked at since their guard was taken up."""
+        self._looked = anyio.Event()
 
     def __len__(self) -> int:
         """How many titles are guarded by this agent now."""
@@ -123,14 +132,36 @@ class Guards:
             logger.warning("claude: what was guarded can't be read: %s", exc)
             return
         for name in names:
-            guard = _read(self._folder / name) if name.endswith(".json") else None
+            guard = read_guard(self._folder / name) if name.endswith(".json") else None
             if guard is None or guard.session_id in self._live or self._running.get(guard.session_id) == guard.at:
                 continue
             if guard.held or time.time() - guard.at < STALE:
+                self._unseen.add(guard.session_id)
                 self._start(guard)
             else:
                 # Nobody had it: what the transcript says now, somebody has put there since.
                 self.end(guard.session_id)
+
+    async def looked(self) -> None:
+        """Wait until every title that was taken up has been looked at: what stands in the store is right then."""
+        while self._unseen:
+            await self._looked.wait()
+
+    def _seen(self, session_id: str) -> None:
+        self._unseen.discard(session_id)
+        if not self._unseen:
+            looked, self._looked = self._looked, anyio.Event()
+            looked.set()
+
+    async def hand_over(self, session_id: str) -> None:
+        """The session is about to be ours: see to its title a last time, since its process may have ended just now."""
+        guard = read_guard(self._file(session_id))
+        if guard is not None and (guard.held or time.time() - guard.at < STALE):
+            try:
+                await to_thread.run_sync(keep, guard)
+            except (OSError, ValueError, InvalidRequest) as exc:
+                logger.warning("claude: the title of session %s can't be guarded: %s", session_id, exc)
+        self.end(session_id)
 
     def write(self, path: Path, session_id: str, title: str) -> Guard:
         """Put a title into a transcript, and give what is to be guarded; for a thread of its own.
@@ -140,7 +171,7 @@ class Guards:
             InvalidRequest: It can't be stored.
         """
         offset = path.stat().st_size
-        before = _read(self._file(session_id))
+        before = read_guard(self._file(session_id))
         earlier = {found.text for found in titles_after(path, 0)} | set(before.earlier if before is not None else ())
         stored = write_title(path, session_id, title)
         held = holder_of(self._config, session_id, frozenset(self._ours)) is not None
@@ -151,7 +182,7 @@ class Guards:
     def _keep_file(self, guard: Guard) -> None:
         self._unsaved.discard(guard.session_id)
         try:
-            _save(self._file(guard.session_id), guard)
+            save_guard(self._file(guard.session_id), guard)
             (self._folder / _BELL).touch(0o600)
         except OSError as exc:
             self._unsaved.add(guard.session_id)
@@ -161,7 +192,7 @@ class Guards:
         """Whether this is still what is to be guarded: no agent has the session by now, and none has renamed it."""
         if guard.session_id in self._unsaved:
             return True
-        kept = _read(self._file(guard.session_id))
+        kept = read_guard(self._file(guard.session_id))
         return kept is not None and kept.at == guard.at
 
     def begin(self, guard: Guard) -> None:
@@ -180,13 +211,17 @@ class Guards:
         return self._folder / f"{session_id}.json"
 
     def _stop(self, session_id: str) -> None:
+        self._seen(session_id)
         self._running.pop(session_id, None)
         scope = self._scopes.pop(session_id, None)
         if scope is not None:
             scope.cancel()
 
     def _start(self, guard: Guard) -> None:
+        unseen = guard.session_id in self._unseen
         self._stop(guard.session_id)
+        if unseen:
+            self._unseen.add(guard.session_id)
         self._running[guard.session_id] = guard.at
         self._scopes[guard.session_id] = anyio.CancelScope()
         self._tasks.start_soon(self._run, guard, self._scopes[guard.session_id])
@@ -195,7 +230,7 @@ class Guards:
         with scope:
             try:
                 await self._watch_over(guard)
-            except (OSError, InvalidRequest) as exc:
+            except (OSError, ValueError, InvalidRequest) as exc:
                 logger.warning("claude: the title of session %s can't be guarded: %s", guard.session_id, exc)
             # Cancelled, by the end of the agent or by a later title, the file stays.
             if self._scopes.get(guard.session_id) is scope and self._stands(guard):
@@ -205,14 +240,17 @@ class Guards:
 
     async def _watch_over(self, guard: Guard) -> None:
         if await self._holder(guard) is None:
+            if guard.held:
+                # Whoever had it has ended since: its last words are there.
+                await to_thread.run_sync(keep, guard)
+                self._seen(guard.session_id)
             # Nobody is seen to have it: one look when whoever starts just now must be in the registry.
             await anyio.sleep(SETTLE)
-        changed = anyio.Event()
+        changed, stop, patience = anyio.Event(), None, _Patience()
 
         def wake() -> None:
             changed.set()
 
-        stop: Callable[[], None] | None = None
         try:
             while True:
                 changed = anyio.Event()
@@ -225,45 +263,29 @@ class Guards:
                 else:
                     # The CLI writes who has renamed a moment after the title itself.
                     await anyio.sleep(SIDECAR_LAG)
-                if not self._stands(guard) or not await to_thread.run_sync(keep, guard) or holder is None:
+                if not self._stands(guard) or not await self._keep(guard, patience) or holder is None:
                     return
-                await _first(changed.wait, holder.pid)
+                self._seen(guard.session_id)
+                await changed_or_ended(changed.wait, holder.pid)
         finally:
             if stop is not None:
                 stop()
+
+    async def _keep(self, guard: Guard, patience: _Patience) -> bool:
+        """Whether ours stands, written again if need be, and is to be guarded on."""
+        size = await to_thread.run_sync(lambda: guard.path.stat().st_size)
+        found = await to_thread.run_sync(keep, guard)
+        if found == "written again" and patience.is_over(size):
+            logger.warning("claude: session %s is renamed again and again; its title is let go", guard.session_id)
+            return False
+        return found != "renamed"
 
     async def _holder(self, guard: Guard) -> Holder | None:
         return await to_thread.run_sync(holder_of, self._config, guard.session_id, frozenset(self._ours))
 
 
-async def _first(changed: Callable[[], Awaitable[object]], pid: int) -> None:
-    """Wait for a change, or for the end of a process, whatever comes first."""
-    async with anyio.create_task_group() as race:
-
-        async def over(wait: Callable[[], Awaitable[object]]) -> None:
-            await wait()
-            race.cancel_scope.cancel()
-
-        race.start_soon(over, changed)
-        race.start_soon(over, lambda: _end_of(pid))
-
-
-async def _end_of(pid: int) -> None:
-    if sys.platform != "linux":
-        await anyio.sleep(_LOOK_AGAIN)
-        return
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    try:
-        await readable(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def keep(guard: Guard) -> bool:
-    """Write a title again if an older or a generated one took its place; False if a person has renamed the session.
+def keep(guard: Guard) -> Found:
+    """Write a title again if an older or a generated one took its place, unless a person has renamed the session.
 
     Raises:
         OSError: The transcript can't be read, or has gone.
@@ -272,41 +294,10 @@ def keep(guard: Guard) -> bool:
     found = titles_after(guard.path, guard.offset)
     last = found[-1] if found else None
     if last is not None and last.origin == "user" and last.text == guard.title:
-        return True
+        return "stands"
     by_a_person = last is not None and last.origin == "user" and last.text not in guard.earlier
     if by_a_person or beside(guard.path)[1] > guard.at:
-        return False
+        return "renamed"
     logger.info("claude: an older title came back to session %s: ours is written again", guard.session_id)
     write_title(guard.path, guard.session_id, guard.title)
-    return True
-
-
-def _save(path: Path, guard: Guard) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    kept: JsonObject = {**guard._asdict(), "path": str(guard.path), "earlier": list(guard.earlier)}
-    new = path.with_suffix(f".{os.getpid()}")
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(kept, file)
-    new.replace(path)
-
-
-def _read(path: Path) -> Guard | None:
-    try:
-        kept = as_object(json.loads(path.read_bytes()))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, RecursionError) as exc:
-        logger.info("%s can't be read: %s", path, exc)
-        return None
-    session_id, where, title, at = (
-        as_str(kept.get("session_id")),
-        as_str(kept.get("path")),
-        as_str(kept.get("title")),
-        kept.get("at"),
-    )
-    if session_id is None or where is None or title is None or not isinstance(at, int | float):
-        return None
-    earlier = tuple(found for found in as_list(kept.get("earlier")) if isinstance(found, str))
-    offset, held = as_int(kept.get("offset")) or 0, kept.get("held") is True
-    return Guard(session_id, Path(where), title, earlier, offset, float(at), held)
+    return "written again"

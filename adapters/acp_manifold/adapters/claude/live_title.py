@@ -84,6 +84,7 @@ class LiveTitle:
         """The title that another program gave last."""
         self._adopting = 0
         """How many such titles are on their way into the memory of the process."""
+        self._settled = anyio.Event()
         self._adopted: dict[str, float] = {}
         """Titles of other programs that were put there, and until when the process may tell us of them."""
         self._gone: str | None = None
@@ -95,6 +96,11 @@ class LiveTitle:
         kept, self._kept = self._kept, None
         if kept is not None:
             self._confirm_later(kept, self._control.post(self._request(kept)))
+
+    async def settled(self) -> None:
+        """Wait until the titles of other programs are in the memory of the process: a turn could write over them."""
+        while self._adopting:
+            await self._settled.wait()
 
     async def rename(self, title: str) -> str:
         """Set the title and give back what is stored, in a transcript or, while there is none, with the CLI.
@@ -197,6 +203,8 @@ class LiveTitle:
             logger.warning("%s: a title may not last: %s", self._name, exc.message)
         finally:
             self._adopting -= 1
+            settled, self._settled = self._settled, anyio.Event()
+            settled.set()
 
     async def _stands(self, title: str, known: str | None, heard_at: float) -> bool:
         """Whether a title appended by another program is the last there, but for what the process has written since.

@@ -80,15 +80,21 @@ def login_hint(environ: Mapping[str, str]) -> str:
     return f"Run `{command} auth login` in a terminal, or set ANTHROPIC_API_KEY."
 
 
+def person_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment without the marks of an enclosing session; a blank variable for the store counts as unset."""
+    env = {name: value for name, value in environ.items() if name not in PARENT_MARKERS}
+    if not env.get("CLAUDE_CONFIG_DIR", "x").strip():
+        del env["CLAUDE_CONFIG_DIR"]
+    return env
+
+
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment of a CLI process of ours, made from our own.
 
     The entry point is left for the CLI to tell (`sdk-cli`): under it nothing is named
-    automatically. Blank variables that move its store count as unset.
+    automatically.
     """
-    env = {name: value for name, value in environ.items() if name not in PARENT_MARKERS}
-    if not env.get("CLAUDE_CONFIG_DIR", "x").strip():
-        del env["CLAUDE_CONFIG_DIR"]
+    env = person_environment(environ)
     env["CLAUDE_CODE_SDK_READS_SESSION_STATE"] = "1"
     env["DISABLE_AUTOUPDATER"] = "1"
     return env

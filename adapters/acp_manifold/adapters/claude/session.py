@@ -20,7 +20,7 @@ from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.carried import Carried
-from acp_manifold.adapters.claude.control import Control
+from acp_manifold.adapters.claude.control import Control, Pending
 from acp_manifold.adapters.claude.life import Life
 from acp_manifold.adapters.claude.live_title import NAME, LiveTitle
 from acp_manifold.adapters.claude.lock import SessionLock
@@ -138,6 +138,7 @@ class ClaudeSession:
         self._life = life
         self._carried = carried
         self._lock = lock
+        self._endpoint = spec.endpoint
         self._resetting = False
         """Whether the conversation was cleared, and no frame has told its new id."""
         self._offered: tuple[Command, ...] | None = None
@@ -192,6 +193,7 @@ class ClaudeSession:
         try:
             if not self._ready.is_set() and self._gone is None:
                 await turn.go.wait()
+            await self._title.settled()
             if self._gone is not None:
                 raise self._end()
             if turn.interrupted:
@@ -286,8 +288,13 @@ class ClaudeSession:
         self._set_gone("the session was closed")
 
     async def _shake_hands(self) -> None:
+        greeting = self._control.post({"subtype": "initialize"})
+        # Behind the greeting and before any prompt, without waiting in between.
+        routing = self._route()
         try:
-            self._capabilities = await self._control.request({"subtype": "initialize"}, HANDSHAKE_LIMIT)
+            self._capabilities = await self._control.settle(greeting, HANDSHAKE_LIMIT)
+            if routing is not None:
+                await self._control.settle(routing, HANDSHAKE_LIMIT)
         except BackendGone:
             return
         except BackendFault as exc:
@@ -300,6 +307,14 @@ class ClaudeSession:
         self._ready.set()
         if self._turn is not None:
             self._turn.go.set()
+
+    def _route(self) -> Pending | None:
+        """Have the client's endpoint hold against the person's settings."""
+        if self._endpoint is None:
+            return None
+        from acp_manifold.adapters.claude.endpoint import settings_request
+
+        return self._control.post(settings_request(self._endpoint))
 
     async def _has_it_alone(self) -> bool:
         """Look once more, now that whoever began at the same moment is in the registry; our process gives way."""
@@ -415,7 +430,7 @@ class ClaudeSession:
         if not isinstance(outcome, Failure):
             return outcome
         if outcome.kind == "login":
-            raise LoginNeeded(f"{outcome.text} ({login_hint(os.environ)})")
+            raise LoginNeeded(f"{outcome.text} ({self._login_hint})")
         if outcome.kind == "not_found":
             raise SessionNotFound(self._id)
         raise BackendFault(outcome.text)
@@ -426,7 +441,13 @@ class ClaudeSession:
         if kind == "not_found" and self._resumed:
             return SessionNotFound(self._id)
         message = self._gone.message if self._gone is not None else "Claude Code is gone"
-        return LoginNeeded(f"{message} ({login_hint(os.environ)})") if kind == "login" else BackendGone(message)
+        return LoginNeeded(f"{message} ({self._login_hint})") if kind == "login" else BackendGone(message)
+
+    @property
+    def _login_hint(self) -> str:
+        if self._endpoint is not None:
+            return f"the client has set the endpoint {self._endpoint.base_url}: set it anew with headers that it takes"
+        return login_hint(os.environ)
 
     def _set_gone(self, reason: str) -> None:
         if self._gone is not None:

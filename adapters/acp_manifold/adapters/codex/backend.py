@@ -35,9 +35,11 @@ from .ids import is_thread_id
 from .limits import Limits
 
 if TYPE_CHECKING:
+    from acp_manifold.translators.auth import AuthStatus
     from acp_manifold.translators.updates import Update
 
     from .life import Life
+    from .server import AppServer
     from .session import CodexSession
 
 logger = logging.getLogger(__name__)
@@ -50,6 +52,7 @@ class CodexBackend:
     label = "Codex"
     install_hint = "pip install openai-codex-cli-bin, or npm install -g @openai/codex"
     has_archive = True
+    endpoint_types: tuple[str, ...] = ("openai",)
 
     def __init__(self) -> None:
         self.limits = Limits()
@@ -64,13 +67,40 @@ class CodexBackend:
     @property
     def auth(self) -> AuthMethod:
         """How to log in, by the program that is there."""
-        command = programs.login_command()
-        return AuthMethod(
-            "codex-login",
-            "Log in with the Codex CLI",
-            f"Run `{command} login` in a terminal for a ChatGPT account, or "
-            f"`printenv OPENAI_API_KEY | {command} login --with-api-key` for an API key.",
+        return self.auth_methods[0]
+
+    @property
+    def auth_methods(self) -> tuple[AuthMethod, ...]:
+        """Every way to log in."""
+        shown = programs.login_command()
+        program = self.program()
+        command = (*(program.command if program is not None else ("codex",)), "login")
+        return (
+            AuthMethod(
+                "codex-login",
+                "Log in with the Codex CLI",
+                f"Run `{shown} login` in a terminal for a ChatGPT account, or "
+                f"`printenv OPENAI_API_KEY | {shown} login --with-api-key` for an API key.",
+                command,
+            ),
+            AuthMethod(
+                "codex-device",
+                "Log in with the Codex CLI, in a browser on another device",
+                f"Run `{shown} login --device-auth` in a terminal.",
+                (*command, "--device-auth"),
+            ),
+            AuthMethod(
+                "codex-api-key",
+                "Codex with an OpenAI API key",
+                "Codex stores the key that the editor sends, or the one in CODEX_API_KEY or OPENAI_API_KEY of this "
+                "agent's environment, as its login.",
+                key_of="openai",
+            ),
         )
+
+    def login_environment(self) -> dict[str, str]:
+        """The person's environment; see `Backend.login_environment`."""
+        return programs.person_environment()
 
     def prestart(self) -> None:
         """Start the app-server and greet it; its answer is read when there is an event loop.
@@ -113,14 +143,54 @@ class CodexBackend:
         """Whether Codex has a login."""
         from .login import login_of
 
-        server = self._life.server if self._life is not None else None
-        return await login_of(server, programs.codex_home())
+        return await login_of(self._server, programs.codex_home())
+
+    async def status(self) -> AuthStatus:
+        """The login for people; see `Backend.status`."""
+        from . import accounts
+
+        return await accounts.status(self._server, programs.codex_home())
+
+    async def authenticate(self, method: AuthMethod, key: str | None) -> None:
+        """Store a key that is given, or look whether there is a login now; see `Backend.authenticate`.
+
+        A key in the environment takes the place of no login that there is.
+        """
+        from . import accounts
+
+        if method.key_of is not None:
+            if key is None and (await self.status()).state == "unauthenticated":
+                key = accounts.key_in_environment()
+            if key is not None:
+                await accounts.log_in(await self._living.need(), key)
+        if (await self.status()).state == "unauthenticated":
+            raise LoginNeeded(f"{self.label} has no login yet. {method.description}")
+
+    async def logout(self) -> None:
+        """End the stored login; see `Backend.logout`."""
+        from . import accounts
+
+        if accounts.has_stored_login(programs.codex_home()) or self._server is not None:
+            await accounts.logout(await self._living.need())
+
+    def login_files(self) -> tuple[Path, ...]:
+        """See `Backend.login_files`."""
+        from . import accounts
+
+        return (accounts.auth_file(programs.codex_home()),)
+
+    @property
+    def _server(self) -> AppServer | None:
+        return self._life.server if self._life is not None else None
 
     async def inspect(self) -> Inspection:
         """The CLI, its store and who has it open."""
         from .inspect import inspection
 
         return await inspection(self.program())
+
+    async def _has_login(self) -> None:
+        """A client's endpoint counts as a login."""
 
     async def _no_login(self) -> LoginNeeded | None:
         """Why no session can be begun, if it is certain that there is no login."""
@@ -139,8 +209,9 @@ class CodexBackend:
         new = server.client.begin("thread/start", thread_params(spec)) if resume is None else None
         from .session import open_session
 
+        no_login = self._no_login if spec.endpoint is None else self._has_login
         async with open_session(
-            server, spec, events, life.remember, new or (resume or "").lower(), self._no_login
+            server, spec, events, life.remember, new or (resume or "").lower(), no_login
         ) as session:
             yield session
 

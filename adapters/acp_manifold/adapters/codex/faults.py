@@ -15,6 +15,9 @@ from acp_manifold.bridge.errors import (
 )
 from acp_manifold.translators.narrow import as_object, text
 
+PROVIDER = "acp-manifold"
+"""The name of the model provider that a client's endpoint is, in threads that were begun with one."""
+
 NO_ROLLOUT = "no rollout found"
 _UNKNOWN = (NO_ROLLOUT, "thread not loaded", "thread not found", "invalid thread id", "invalid session id")
 _ARCHIVED = "is archived"
@@ -37,6 +40,11 @@ def is_turn_over(error: RemoteError) -> bool:
 def is_unsupported(error: RemoteError) -> bool:
     """Whether the server knows no such method."""
     return "unknown variant" in error.message or error.remote_code == -32601
+
+
+def at_lost_endpoint(message: str) -> bool:
+    """Whether a thread can't be opened because it was begun at a client's endpoint, and no client has set one now."""
+    return f"Model provider `{PROVIDER}` not found" in message
 
 
 def archived(thread_id: str) -> InvalidRequest:

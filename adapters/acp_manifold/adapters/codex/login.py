@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import logging
 import os
-import tomllib
 from pathlib import Path
 
 import anyio
 
 from acp_manifold.bridge.backend import Login
 from acp_manifold.bridge.errors import BackendGone, RemoteError
-from acp_manifold.translators.narrow import JsonObject, as_object, as_str, flag, obj, text
+from acp_manifold.translators.narrow import JsonObject, as_str, flag, obj, text
 
+from .config import read_config
 from .server import AppServer
 
 logger = logging.getLogger(__name__)
@@ -27,57 +27,49 @@ _PATIENCE = 2.0
 
 async def login_of(server: AppServer | None, home: Path) -> Login:
     """Whether there is a login; `out` only if it is certain that there is none."""
-    config = _config(home)
+    config = read_config(home)
     if config is None:
         return "unknown"
-    key = _missing_key(config)
+    key = missing_key(config)
     if key is not None:
         logger.info("codex: the configured model provider wants the environment variable %s", key)
         return "out"
-    if server is not None and server.alive:
-        return await _asked(server)
-    return _from_files(config, home)
+    told = _from_files(config, home)
+    # A running app-server of codex-cli 0.163.0 says that there is no login until a turn has made it look at the file
+    # of one that was made meanwhile.
+    return told if told == "in" or server is None or not server.alive else await _asked(server)
 
 
 async def _asked(server: AppServer) -> Login:
+    """What the app-server says. Not by `account/read`, which goes to the network if there is a ChatGPT account."""
     with anyio.move_on_after(_PATIENCE):
         try:
-            told = await server.client.request("account/read", {})
+            told = await server.client.request("getAuthStatus", {"includeToken": False, "refreshToken": False})
         except (RemoteError, BackendGone):
             return "unknown"
-        if isinstance(told.get("account"), dict):
+        if told.get("authMethod"):
             return "in"
         wanted = told.get("requiresOpenaiAuth")
         return "in" if wanted is False else "out" if wanted is True else "unknown"
     return "unknown"
 
 
-def _config(home: Path) -> JsonObject | None:
-    """The person's configuration; None if it can't be read, so that nothing is known."""
-    try:
-        return as_object(tomllib.loads((home / "config.toml").read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError):
-        return None
-
-
-def _provider(config: JsonObject) -> JsonObject | None:
+def own_provider(config: JsonObject) -> JsonObject | None:
     """The table of the configured model provider; None for one that Codex brings itself."""
     name = as_str(config.get("model_provider"))
     providers = obj(config, "model_providers")
     return obj(providers, name) if name and name in providers else None
 
 
-def _missing_key(config: JsonObject) -> str | None:
+def missing_key(config: JsonObject) -> str | None:
     """The environment variable that the configured provider wants and that is not set."""
-    provider = _provider(config)
+    provider = own_provider(config)
     key = as_str(provider.get("env_key")) if provider else None
     return key if key and not os.environ.get(key) else None
 
 
 def _from_files(config: JsonObject, home: Path) -> Login:
-    provider = _provider(config)
+    provider = own_provider(config)
     if provider is not None:
         if not flag(provider, "requires_openai_auth"):
             return "in"

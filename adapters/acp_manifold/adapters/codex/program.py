@@ -71,11 +71,17 @@ def login_command() -> str:
     return "codex" if program is None or program.source == "PATH" else shlex.join(program.command)
 
 
-def environment() -> dict[str, str]:
-    """What `codex app-server` gets: our own environment without marks of an enclosing Codex session."""
+def person_environment() -> dict[str, str]:
+    """Our own environment without marks of an enclosing Codex session."""
     env = {name: value for name, value in os.environ.items() if name not in _MARKERS}
     if not env.get(HOME_VARIABLE):
         env.pop(HOME_VARIABLE, None)
+    return env
+
+
+def environment() -> dict[str, str]:
+    """What `codex app-server` gets."""
+    env = person_environment()
     # Its log lines end up in messages for people; the commands it runs get NO_COLOR from Codex anyway.
     env["NO_COLOR"] = "1"
     return env

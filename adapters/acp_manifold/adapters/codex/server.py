@@ -17,6 +17,7 @@ from acp_manifold.bridge.backend import Program
 from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, InvalidRequest, RemoteError
 from acp_manifold.bridge.process import Child, spawn
 from acp_manifold.bridge.starting import Started
+from acp_manifold.translators.auth import Endpoint
 from acp_manifold.translators.codex.failures import without_keys
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
 
@@ -68,6 +69,8 @@ class AppServer:
         self.child = child
         self.limits = limits
         self.client = Client(child.send, self._notified, self._asked, self.check, limits.answer)
+        self.led: dict[str, Endpoint | None] = {}
+        """By thread, the endpoint it was opened with here; a thread that is still loaded keeps it."""
         self.routes: dict[str, Route] = {}
         """Thread id -> who serves it."""
         self._fed: set[Route] = set()

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import anyio
+from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from acp_manifold.bridge.backend import SessionEvents, SessionSpec
@@ -31,10 +32,11 @@ from acp_manifold.translators.updates import BackgroundTask, Prompt, TaskOutput,
 
 from .asking import Asking
 from .client import Asked, NoAnswer, RequestId
-from .config import thread_params
-from .faults import NO_ROLLOUT, fault_of, is_turn_over
+from .config import thread_params, usual_provider
+from .faults import NO_ROLLOUT, at_lost_endpoint, fault_of, is_turn_over
 from .running import Running
 from .server import AppServer
+from .stubborn import unload
 from .terminals import listed, stop, terminate
 
 logger = logging.getLogger(__name__)
@@ -157,10 +159,19 @@ class CodexSession:
         self._server.claim(thread_id, self)
         self._id = thread_id
         await self._server.freed(thread_id)
+        if self._server.led.get(thread_id, self._spec.endpoint) != self._spec.endpoint:
+            # codex-cli 0.163.0 keeps a thread for a minute, and then takes no other provider for it.
+            await unload(self._client, thread_id, "its endpoint is another one now")
         params: JsonObject = {"threadId": thread_id, "excludeTurns": True, **thread_params(self._spec)}
         limit = self._server.limits.slow
         try:
-            result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
+            try:
+                result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
+            except RemoteError as exc:
+                if not at_lost_endpoint(exc.message):
+                    raise
+                params["modelProvider"] = await to_thread.run_sync(usual_provider)
+                result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
         except RemoteError as exc:
             raise fault_of(exc, thread_id, "resume the session") from exc
         if obj(result, "thread").get("name"):
@@ -171,6 +182,7 @@ class CodexSession:
         thread = obj(result, "thread")
         self._id = text(thread, "id")
         self._model = as_str(result.get("model"))
+        self._server.led[self._id] = self._spec.endpoint
         if not self._closed:
             self._server.claim(self._id, self)
             self._server.routes[self._id] = self
@@ -355,7 +367,7 @@ class CodexSession:
         idle = self._mcp_servers - {server.name for server in self._spec.mcp_servers}
         from .title import generate_title
 
-        return await generate_title(self._server, self._spec.cwd, self._model, idle, prompt_text)
+        return await generate_title(self._server, self._spec.cwd, self._model, idle, prompt_text, self._spec.endpoint)
 
     async def keep_generated(self, title: str) -> None:
         """Store a generated title."""

@@ -19,13 +19,13 @@ from .client import Client, NoAnswer
 logger = logging.getLogger(__name__)
 
 
-async def unload(client: Client, thread_id: str) -> None:
+async def unload(client: Client, thread_id: str, why: str = "its turn does not stop") -> None:
     """Unload a thread. Never raises: what failed is noted in the log.
 
     Whatever comes between, a thread that may have been archived is taken out again.
     """
     params: JsonObject = {"threadId": thread_id}
-    logger.warning("codex session %s: its turn does not stop; the thread is unloaded", thread_id)
+    logger.warning("codex session %s: %s; the thread is unloaded", thread_id, why)
     try:
         await client.request("thread/archive", params)
     except (BackendGone, RemoteError) as exc:

@@ -8,11 +8,13 @@ from collections.abc import Iterable
 import anyio
 
 from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, RemoteError
+from acp_manifold.translators.auth import Endpoint
 from acp_manifold.translators.codex.naming import SCHEMA, request_text, title_in
 from acp_manifold.translators.codex.threads import TITLE_SOURCE
 from acp_manifold.translators.narrow import JsonObject, obj, text
 
 from .client import NoAnswer, RequestId
+from .endpoint import thread_options
 from .server import AppServer
 
 logger = logging.getLogger(__name__)
@@ -55,7 +57,12 @@ class _TitleThread:
 
 
 async def generate_title(
-    server: AppServer, cwd: str, model: str | None, idle: Iterable[str], prompt_text: str
+    server: AppServer,
+    cwd: str,
+    model: str | None,
+    idle: Iterable[str],
+    prompt_text: str,
+    endpoint: Endpoint | None = None,
 ) -> str | None:
     """A title for a session that begins with `prompt_text`, or None if the model gave none.
 
@@ -65,6 +72,7 @@ async def generate_title(
         model: The session's model.
         idle: MCP servers of the person's configuration; without a word they would be started for this one question.
         prompt_text: What the person typed.
+        endpoint: Where the session's model requests go; None: as Codex is configured.
 
     Raises:
         BackendGone: The server is gone.
@@ -81,8 +89,13 @@ async def generate_title(
     if model is not None:
         params["model"] = model
     off: JsonObject = {name: {"enabled": False} for name in idle}
-    if off:
-        params["config"] = {"mcp_servers": off}
+    config: JsonObject = {"mcp_servers": off} if off else {}
+    if endpoint is not None:
+        led = thread_options(endpoint)
+        params["modelProvider"] = led["modelProvider"]
+        config |= obj(led, "config")
+    if config:
+        params["config"] = config
     try:
         with anyio.move_on_after(GENERATION_LIMIT):
             await server.client.request("thread/start", params, taken=thread.opened)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -84,3 +85,5 @@ class Request:
     """`dropped`: the CLI hung up before the answer was complete."""
     finished: anyio.Event = field(default_factory=anyio.Event, repr=False)
     """Set once `state` is final."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """By name in small letters."""

@@ -20,6 +20,8 @@ class HttpRequest:
     path: str
     """Without the query."""
     body: bytes
+    headers: Mapping[str, str]
+    """By name in small letters."""
 
 
 class HttpConnection:
@@ -43,7 +45,7 @@ class HttpConnection:
             body = await self._body(headers)
         except (anyio.EndOfStream, anyio.BrokenResourceError):
             return None
-        return HttpRequest(method, target.partition("?")[0], body)
+        return HttpRequest(method, target.partition("?")[0], body, headers)
 
     async def hung_up(self) -> None:
         """Wait until the other side closes the connection; what it sends meanwhile is kept for `next`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -35,8 +35,10 @@ _APIS: dict[str, _Api] = {
 
 _FIXED: dict[str, JsonObject] = {
     "/v1/messages/count_tokens": {"input_tokens": 10},
-    "/v1/models": {"data": [], "models": []},
 }
+
+_MODELS = "/v1/models"
+"""The list of models, in the shape that both APIs have; Codex' own has it under `models`."""
 
 
 class Model:
@@ -48,6 +50,10 @@ class Model:
         self.titles = Titles()
         self.requests: list[Request] = []
         """Every model request so far, in order of arrival; empty when they are not kept."""
+        self.models: tuple[str, ...] = ()
+        """The ids of the models it says it has; it answers to any."""
+        self.lists: list[Mapping[str, str]] = []
+        """The headers of every request for the list of models so far."""
         self._keep = keep_requests
         self._gates: dict[str, Gate] = {}
         self._ids = Ids(secrets.token_hex(4))
@@ -77,15 +83,20 @@ class Model:
         """Answer one request; false when the connection can't be used any more."""
         api = _APIS.get(request.path) if request.method == "POST" else None
         if api is None:
-            fixed = _FIXED.get(request.path)
+            fixed = self._list(request) if request.path == _MODELS else _FIXED.get(request.path)
             error: JsonObject = {"error": {"type": "not_found_error", "message": "not here"}}
             await connection.answer(404 if fixed is None else 200, error if fixed is None else fixed)
             return True
         body = as_object(json.loads(request.body))
-        entry = Request(request.path, body if self._keep else {}, api.read(body))
+        entry = Request(request.path, body if self._keep else {}, api.read(body), headers=request.headers)
         if self._keep:
             self.requests.append(entry)
         return await self._reply(connection, api, entry)
+
+    def _list(self, request: HttpRequest) -> JsonObject:
+        if self._keep:
+            self.lists.append(request.headers)
+        return {"data": [{"id": name} for name in self.models], "models": []}
 
     async def _reply(self, connection: HttpConnection, api: _Api, entry: Request) -> bool:
         """Play the reply, and stop at once when the CLI hangs up."""

@@ -20,11 +20,13 @@ class ClientCapabilities(NamedTuple):
     boolean_options: bool = False
     """Whether a config option may be a switch; else it is a choice of two."""
     terminal_login: bool = False
-    """Whether it can run a login in a terminal."""
+    """Whether it can run a login in a terminal, by this agent's command with further arguments."""
     terminal_output: bool = False
     """Whether it shows a terminal from `_meta` of tool calls (`terminal_info`, `terminal_output`, `terminal_exit`)."""
     air: frozenset[str] = frozenset()
     """The vendor's extensions it asks for, by name."""
+    terminal_login_command: bool = False
+    """Whether it runs a login in a terminal by a command in `_meta["terminal-auth"]` of the method."""
 
 
 def client_capabilities(params: JsonObject) -> ClientCapabilities:
@@ -44,4 +46,5 @@ def client_capabilities(params: JsonObject) -> ClientCapabilities:
         terminal_login=obj(said, "auth").get("terminal") is True,
         terminal_output=meta.get("terminal_output") is True,
         air=frozenset(name for name in asked if isinstance(name, str)),
+        terminal_login_command=meta.get("terminal-auth") is True,
     )

@@ -274,6 +274,8 @@ def initialize_result(version: str, auth_methods: list[JsonObject], can: ClientC
                 "title": {},
                 "setTitle": {},
             },
+            "auth": {"logout": {}, "status": {}},
+            "providers": {},
             "_meta": {META_KEY: {"background": True}},
         },
         "authMethods": auth_methods,
