@@ -167,9 +167,9 @@ def load_rows(found: Mapping[tuple[Cli, bool], Sequence[Load]]) -> list[Row]:
             statistics.median(map(get, loads)) * 1e3 if (loads := found.get((cli, ours))) else None
             for ours in (True, False)
         )
-        columns = (theirs, None) if cli == "claude" else (None, theirs)
         title = f"load of a session of {TURNS:,} turns, {_LABELS[cli]}, {name}"
-        return Row(title, "ms", mine, *columns, theirs, at_most)
+        claude, codex = (theirs, None) if cli == "claude" else (None, theirs)
+        return Row(title, "ms", mine, claude, codex, theirs, at_most)
 
     return [
         line

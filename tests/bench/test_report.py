@@ -7,8 +7,9 @@ from bench.contestants import Cli
 from bench.delay import Delays
 from bench.idle import Idle
 from bench.lists import Lists
+from bench.loads import Load
 from bench.renames import Renames
-from bench.report import Results, as_json, delay_rows, idle_rows, list_rows, rename_rows, rows, table
+from bench.report import Results, as_json, delay_rows, idle_rows, list_rows, load_rows, rename_rows, rows, table
 from bench.work import Figures
 
 
@@ -99,6 +100,18 @@ def test_lists_are_compared_with_the_adapter_that_lists_the_same_store() -> None
     ]
     assert [row.held for row in list_rows(ours, [])] == [None, None, None, False]
     assert [row.held for row in rename_rows(Renames(0.05, 1.5))] == [True, False]
+
+
+def test_loads_are_compared_with_the_adapter_on_the_same_cli() -> None:
+    found: dict[tuple[Cli, bool], list[Load]] = {
+        ("claude", True): [Load(0.1, 0.5)],
+        ("claude", False): [Load(0.2, 1.0)],
+        ("codex", True): [Load(1, 2)],
+        ("codex", False): [],
+    }
+    lines = load_rows(found)
+    assert [(row.ratio, row.held) for row in lines] == [(0.5, True), (0.5, True), (None, None), (None, None)]
+    assert [(row.claude_peer, row.codex_peer) for row in lines[::2]] == [(200, None), (None, None)]
 
 
 def test_the_table_shows_such_a_budget_in_the_unit_of_the_figure() -> None:

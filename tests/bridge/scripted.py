@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,11 +25,15 @@ from acp_manifold.bridge.backend import (
     no_wait,
 )
 from acp_manifold.bridge.errors import BackendGone, BridgeError, LoginNeeded, SessionNotFound, TaskNotFound
+from acp_manifold.bridge.options import checked
 from acp_manifold.translators.auth import Account, AuthStatus, LoginState
 from acp_manifold.translators.updates import (
     BackgroundTask,
+    Choice,
+    ConfigOption,
     MessageChunk,
     Option,
+    Options,
     Prompt,
     Question,
     StopReason,
@@ -49,6 +53,14 @@ QUESTION = Question(
         Option("yes", "Allow once", "allow_once"),
         Option("no", "Refuse", "reject_once"),
     ),
+)
+
+
+MODES = (Choice("ask", "Ask"), Choice("plan", "Plan", "Changes nothing"), Choice("all", "All"))
+OPTIONS = (
+    ConfigOption("mode", "Mode", "ask", MODES, "mode"),
+    ConfigOption("model", "Model", "small", (Choice("small", "Small"), Choice("big", "Big")), "model"),
+    ConfigOption("fast", "Fast mode", False, (), "model_config"),
 )
 
 
@@ -72,6 +84,12 @@ class ScriptedSession:
     """What goes on in the background, and by what call it began."""
     calls: list[str] = field(default_factory=list[str])
     """Tool calls that are open."""
+    sets: list[tuple[str, str | bool]] = field(default_factory=list[tuple[str, str | bool]])
+    """The options the bridge set, in order."""
+    holds_up: anyio.Event | None = None
+    """What the setting of an option waits for."""
+    refuses_options: list[BridgeError] = field(default_factory=list[BridgeError])
+    """What the next ones raise."""
 
     def __post_init__(self) -> None:
         self._prompted = anyio.Event()
@@ -125,6 +143,12 @@ class ScriptedSession:
         self.id = session_id
         self.events.moved(session_id)
 
+    def change(self, option_id: str, value: str | bool) -> None:
+        """The CLI, or whoever set it, has changed an option."""
+        known = self.backend.options
+        self.backend.options = tuple(o._replace(value=value) if o.id == option_id else o for o in known)
+        self.events.update(Options(self.backend.options))
+
     def call(self, call_id: str) -> None:
         """Begin a tool call."""
         self.calls.append(call_id)
@@ -155,6 +179,18 @@ class ScriptedSession:
     @property
     def resting(self) -> bool:
         return self.backend.lets_rest and not self.behind
+
+    @property
+    def options(self) -> tuple[ConfigOption, ...]:
+        return self.backend.options
+
+    async def set_option(self, option_id: str, value: str | bool) -> None:
+        self.sets.append((option_id, value))
+        if self.holds_up is not None:
+            await self.holds_up.wait()
+        if self.refuses_options:
+            raise self.refuses_options.pop(0)
+        self.change(option_id, checked(self.options, option_id, value))
 
     def abandon(self) -> None:
         for call_id in self.calls:
@@ -264,6 +300,8 @@ class ScriptedBackend:
         self.refuses_delete: BridgeError | None = None
         self.lets_rest = True
         """Whether a session that does nothing can be let go."""
+        self.options: tuple[ConfigOption, ...] = ()
+        """The options of all its sessions."""
         self.followed: list[str] = []
         self.followers: list[Callable[[str | None], None]] = []
         """Who follows the list."""
@@ -404,6 +442,10 @@ class ScriptedBackend:
         if self.replaying is not None:
             await self.replaying.wait()
 
+    async def refuse_if_held(self, session_id: str) -> None:
+        if self.refuses is not None:
+            raise self.refuses
+
     async def fork(self, session_id: str, spec: SessionSpec) -> str:
         copy = f"{session_id}-fork-{len(self.stored)}"
         self.stored[copy] = self.stored[session_id]._replace(id=copy, cwd=spec.cwd, updated_at=self.tick())
@@ -424,6 +466,9 @@ class ScriptedBackend:
         if self.refuses_delete is not None:
             raise self.refuses_delete
         self.stored.pop(session_id, None)
+
+    def offer_models(self, ids: Sequence[str] | None) -> None:
+        pass
 
     def lab(self, folder: Path, model_url: str) -> dict[str, str]:
         return {}

@@ -51,7 +51,7 @@ async def test_initialize_comes_first() -> None:
 
 async def test_what_is_advertised_is_served_and_nothing_else(tmp_path: Path) -> None:
     async with editor_on(ScriptedBackend()) as editor:
-        for method in ("session/set_mode", "nonsense"):
+        for method in ("nonsense", "session/nonsense"):
             assert (await refused(editor, method, sessionId="x")).code == -32601
         served = ("load", "resume", "fork", "set_title", "close", "archive", "unarchive", "status")
         for method in (f"session/{name}" for name in served):

@@ -24,9 +24,8 @@ def said(words: str, message_id: str, role: Role = "agent") -> MessageChunk:
     return MessageChunk(role, Text(words), message_id)
 
 
-def stored(backend: ScriptedBackend, session_id: str, cwd: Path, title: str | None = None) -> str:
-    origin = None if title is None else "user"
-    backend.stored[session_id] = SessionRow(session_id, str(cwd), backend.tick(), title, origin)
+def stored(backend: ScriptedBackend, session_id: str, cwd: Path) -> str:
+    backend.stored[session_id] = SessionRow(session_id, str(cwd), backend.tick())
     backend.history[session_id] = [said(f"hello {session_id}", "u0", "user"), said("old", "a0")]
     return session_id
 
@@ -169,13 +168,14 @@ async def test_an_active_session_is_closed_before_it_is_archived(tmp_path: Path)
         session = await editor.new(tmp_path)
         asked = editor.prompt(session, "go")
         cli = alpha.sessions[0]
+        asked_at: object = None
         await cli.prompted()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(cli.events.ask, QUESTION)
-            question = await editor.question()
+            asked_at = (await editor.question()).id
             assert await other.request("session/archive", sessionId=session) == {}
         assert (await editor.answer(asked))["stopReason"] == "cancelled"
-        await editor.wait_for(lambda line: line.get("params") == {"requestId": question.id})
+        await editor.wait_for(lambda line: line.get("params") == {"requestId": asked_at})
         assert not cli.open and ids(await editor.listed(archived="only")) == [session]
         with pytest.raises(Refused):
             await editor.answer(editor.prompt(session, "on"))
@@ -258,8 +258,15 @@ async def test_the_status_tells_what_is_open_and_changes_nothing(tmp_path: Path)
 @pytest.mark.parametrize("unknown", ["never-used", "../../etc/passwd", "", "x" * 10_000, "\ud800"])
 async def test_every_method_says_of_an_unknown_session_that_there_is_none(tmp_path: Path, unknown: str) -> None:
     alpha = ScriptedBackend()
-    params = {"sessionId": unknown, "cwd": str(tmp_path), "mcpServers": [], "title": "x", "prompt": [], "value": "x"}
-    params |= {"prompt": [{"type": "text", "text": "x"}], "configId": "backend", "taskId": "t"}
+    params: JsonObject = {
+        "sessionId": unknown,
+        "cwd": str(tmp_path),
+        "mcpServers": [],
+        "title": "x",
+        "prompt": [{"type": "text", "text": "x"}],
+        "configId": "backend",
+        "value": "x",
+    }
     methods = ("load", "resume", "fork", "close", "archive", "unarchive", "status", "prompt", "set_title")
     async with editor_on(alpha) as editor:
         for method in (*(f"session/{name}" for name in methods), "session/set_config_option"):

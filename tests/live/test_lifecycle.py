@@ -204,6 +204,7 @@ async def test_the_archive_of_claude_agent_acp_is_read_and_taken_back(lab: MakeL
         assert titles[-1]["customTitle"] == "Mine"
 
 
+@pytest.mark.case("L06")
 @both_backends
 async def test_a_load_in_mid_turn_tells_all_so_far_once_and_the_turn_and_its_question_go_on(
     agent: Client, both: Lab, backend: str

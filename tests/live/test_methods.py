@@ -336,6 +336,7 @@ async def test_close_frees_a_session_that_can_be_loaded_again(agent: Client, bot
     assert await agent.ask(closed, "SAY[1]") == "end_turn"
 
 
+@pytest.mark.case("L10")
 @both_backends
 async def test_delete_is_final_also_in_mid_turn_and_after_a_restart(lab: MakeLab, backend: str) -> None:
     both = lab()

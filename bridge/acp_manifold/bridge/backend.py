@@ -8,7 +8,7 @@ and never raise.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
@@ -23,7 +23,15 @@ from .errors import BackendGone
 if TYPE_CHECKING:
     # Not needed to find and start a CLI, which is done first.
     from acp_manifold.translators.auth import AuthStatus, Endpoint
-    from acp_manifold.translators.updates import BackgroundTask, Prompt, Question, TaskOutput, TurnEnd, Update
+    from acp_manifold.translators.updates import (
+        BackgroundTask,
+        ConfigOption,
+        Prompt,
+        Question,
+        TaskOutput,
+        TurnEnd,
+        Update,
+    )
 
 Login: TypeAlias = Literal["in", "out", "unknown"]
 """`out` only when it is certain that the next prompt would fail for want of a login."""
@@ -199,6 +207,28 @@ class BackendSession(Protocol):
 
         So: no turn runs, none that the CLI began itself either, nothing goes on in the background, and the
         session can be opened again by its id, or has nothing in it yet that would be missed.
+        """
+        ...
+
+    @property
+    def options(self) -> tuple[ConfigOption, ...]:
+        """What can be set, as far as it is known now, with what holds; later news are told as an `Options` update.
+
+        Known as soon as the session is live; where only the CLI can tell, what it told last is taken until it does.
+        """
+        ...
+
+    async def set_option(self, option_id: str, value: str | bool) -> None:
+        """Set one of `options`, now, or for the next request to the model if a turn runs.
+
+        Returns when it holds, after the `Options` update that says so. It holds for whatever CLI serves the session
+        from then on, for as long as `Backend.follow` is entered.
+
+        Raises:
+            InvalidParams: No such option or value; the text names what there is.
+            InvalidRequest: The CLI refuses, in its words.
+            RestartNeeded: The session, which is `resting`, is to be let go, opened again and asked once more.
+            BackendGone: The process ended meanwhile.
         """
         ...
 
@@ -448,6 +478,14 @@ class Backend(Protocol):
         """
         ...
 
+    async def refuse_if_held(self, session_id: str) -> None:
+        """Look whether another process has a session of the store; `session` looks for itself.
+
+        Raises:
+            InvalidRequest: One has, or the store will not let it be opened, as far as can be told beforehand.
+        """
+        ...
+
     async def fork(self, session_id: str, spec: SessionSpec) -> str:
         """Make a copy of a session in the store, which whoever has the session open does not notice.
 
@@ -496,6 +534,14 @@ class Backend(Protocol):
 
         Raises:
             InvalidRequest: Another process has it; see `session`.
+        """
+        ...
+
+    def offer_models(self, ids: Sequence[str] | None) -> None:
+        """What the endpoint that the CLI is pointed at serves, asked for by others: offered in place of the CLI's list.
+
+        Args:
+            ids: Models as the CLI takes them; None: the CLI's own list again. Open sessions tell it.
         """
         ...
 

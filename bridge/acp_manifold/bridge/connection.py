@@ -15,17 +15,16 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import anyio
 
-from acp_manifold.translators.acp import prompts, requests, v1
+from acp_manifold.translators.acp import options, prompts, requests, v1
 from acp_manifold.translators.acp.capabilities import ClientCapabilities, client_capabilities
 from acp_manifold.translators.acp.output import ToolOutputs
 from acp_manifold.translators.acp.requests import TITLE_METHODS, BadParams
 from acp_manifold.translators.narrow import JsonObject, as_int
 from acp_manifold.translators.titles import normalise
-from acp_manifold.translators.updates import MessageChunk, Prompt, Question, Text, Update
+from acp_manifold.translators.updates import MessageChunk, Options, Question, Text, Update
 
-from .backend import Backend
 from .client import Replay
-from .errors import BridgeError, InvalidRequest, MethodNotFound, PeerGone, RemoteError
+from .errors import InvalidRequest, MethodNotFound, PeerGone, RemoteError
 from .hub import Hub
 from .listing import decode_cursor, encode_cursor
 from .logins import auth_methods
@@ -34,7 +33,6 @@ from .outbound import Outbound
 from .peer import Call, Peer, Receive
 from .recent import is_said
 from .session import Session
-from .turn import Turn
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -59,6 +57,9 @@ METHODS: dict[str, str] = {
     "_session/steering": "steering",
     **dict.fromkeys(("_session/batch_get", "_session/archive", "_session/unarchive"), "index"),
     **dict.fromkeys(("_session/list/subscribe", "_session/list/unsubscribe"), "index"),
+    "session/set_config_option": "config",
+    "session/set_mode": "config",
+    "session/set_model": "config",
 }
 """In which module of `methods` a method stands, in its table `TABLE`: nobody pays for one that is not used."""
 
@@ -71,6 +72,8 @@ class _Attached:
     chunk_key: tuple[str, str, str | None] | None = None
     """Of the last text chunk, so that `chunk_render` can be used again."""
     chunk_render: Callable[[str], bytes] | None = None
+    mode: str | None = None
+    """The mode that the client knows of."""
 
 
 class _Loading(NamedTuple):
@@ -107,7 +110,6 @@ class Connection:
             "session/prompt": self._prompt,
             "session/close": self._close,
             "session/delete": self._delete,
-            "session/set_config_option": self._set_config_option,
         }
 
     async def run(self, receive: Receive) -> None:
@@ -193,10 +195,19 @@ class Connection:
                 attached.chunk_key = key
             self._outbound.send_text(session_id, key, update.content.text, render)
             return
+        if isinstance(update, Options):
+            for body in options.updates(update.options, self.can, attached.mode):
+                self._notify(session_id, body)
+            attached.mode = options.current_mode(update.options)
+            return
         shown = attached.outputs.shown(update)
         if shown is not None:
             params = v1.update_params(session_id, shown)
             self._outbound.send({"jsonrpc": "2.0", "method": "session/update", "params": params}, session_id)
+
+    def _notify(self, session_id: str, body: JsonObject) -> None:
+        params: JsonObject = {"sessionId": session_id, "update": body}
+        self._outbound.send({"jsonrpc": "2.0", "method": "session/update", "params": params}, session_id)
 
     # -- requests ---------------------------------------------------------------------------------
 
@@ -212,8 +223,7 @@ class Connection:
 
     async def _new(self, params: JsonObject, call: Call) -> JsonObject:
         session = await self.hub.new(requests.session_setup(params), self)
-        self._attach(session.id, call)
-        return {"sessionId": session.id, "configOptions": [self._backend_option(session)]}
+        return {"sessionId": session.id, **self.opened(session, call)}
 
     def _load(self, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
         return self._open(params, call, replay=True)
@@ -236,8 +246,7 @@ class Connection:
                 self._let_through(session_id, loading.before, waited)
             self._end_loading(session_id)
             raise
-        self._attach(session_id, call, attached)
-        return {"configOptions": [self._backend_option(session)]}
+        return self.opened(session, call, attached)
 
     def _hold_back(self, session_id: str) -> None:
         """A history is told from now on, with all that was said so far: what is said comes behind the answer."""
@@ -249,18 +258,22 @@ class Connection:
         if loading is not None:
             loading.answered.set()
 
-    def opened(self, session: Session, call: Call) -> JsonObject:
-        """What is answered about a session that was just opened; its updates come right behind the answer."""
-        self._attach(session.id, call)
-        return {"configOptions": [self._backend_option(session)]}
+    def opened(self, session: Session, call: Call, attached: _Attached | None = None) -> JsonObject:
+        """What is said of a session in the answer to the request that opened it; its updates go out right behind."""
+        held = session.options
+        self._attach(session.id, options.current_mode(held), call, attached or _Attached())
+        return options.opened(held, self.can)
 
-    def _attach(self, session_id: str, call: Call, attached: _Attached | None = None) -> None:
-        """Let updates of a session through as soon as the request that opened it is answered."""
+    def _attach(self, session_id: str, mode: str | None, call: Call, attached: _Attached) -> None:
         if session_id in self._attached:
+            self._attached[session_id].mode = mode
             return
+        # The answer says it as well, and better.
+        self._opening[session_id] = [u for u in self._opening.get(session_id, []) if not isinstance(u, Options)]
 
         def answered() -> None:
-            self._let_through(session_id, attached or _Attached(), self._opening.pop(session_id, []))
+            attached.mode = mode
+            self._let_through(session_id, attached, self._opening.pop(session_id, []))
 
         call.on_answered = answered
 
@@ -319,7 +332,7 @@ class Connection:
         title = prompts.rename_command(prompt)
         if title is not None:
             return self.rename_by_prompt(session, title)
-        turn = self.begin_turn(session, prompt)
+        turn = session.prompt(prompt, self)
         call.on_cancel = partial(session.cancel_turn, turn)
 
         async def outcome() -> JsonObject:
@@ -331,21 +344,6 @@ class Connection:
                     await loading.answered.wait()
 
         return outcome()
-
-    def begin_turn(self, session: Session, prompt: Prompt, failed: Callable[[BridgeError], None] | None = None) -> Turn:
-        """Have a session run a prompt of this client; see `Session.prompt`."""
-        first = not session.prompted and session.turns.idle
-        turn = session.prompt(prompt, self, failed)
-        if first and len(self.hub.backends) > 1:
-            option = v1.backend_option(session.backend.name, [(session.backend.name, session.backend.label)])
-            self._peer.notify(
-                "session/update",
-                {
-                    "sessionId": session.id,
-                    "update": {"sessionUpdate": "config_option_update", "configOptions": [option]},
-                },
-            )
-        return turn
 
     async def rename_by_prompt(self, session: Session, title: str) -> JsonObject:
         """`/rename X` as a prompt: no model is asked; what would have been the answer says what is stored."""
@@ -369,28 +367,6 @@ class Connection:
         finally:
             self.forget_ended(session_id)
         return {}
-
-    def _set_config_option(self, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
-        session = self.hub.session(requests.session_id(params), self)
-        option, value = requests.config_choice(params)
-        if option != "backend":
-            raise BadParams("configId", f"{option[:100]!r} is no option of this session; there is: backend")
-        if not isinstance(value, str):
-            raise BadParams("value", "must be a string")
-        backend = self.hub.choose(value)
-        switched = session.switch(backend, self.hub.endpoints.get(backend.name))
-
-        async def answer() -> JsonObject:
-            await switched
-            return {"configOptions": [self._backend_option(session)]}
-
-        return answer()
-
-    def _backend_option(self, session: Session) -> JsonObject:
-        choices: list[Backend] = [session.backend]
-        if not session.prompted and session.turns.idle:
-            choices = list(self.hub.backends.values())
-        return v1.backend_option(session.backend.name, [(b.name, b.label) for b in choices])
 
 
 def _render_chunk(session_id: str, update: MessageChunk, text: str) -> bytes:

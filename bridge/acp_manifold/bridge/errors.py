@@ -57,6 +57,10 @@ class InvalidRequest(PeerFault):
     """Not a request that can be served now: wrong shape, wrong moment, or refused with its reason."""
 
 
+class RestartNeeded(InvalidRequest):
+    """The CLI takes this when it starts; it is let go and started anew, after which the same is asked for again."""
+
+
 class MethodNotFound(PeerFault):
     """Nobody here serves this method."""
 

@@ -10,7 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import anyio
+
 from acp_manifold.translators.updates import Update
+
+from .errors import BridgeError
 
 if TYPE_CHECKING:
     from .client import Replay
@@ -18,23 +22,56 @@ if TYPE_CHECKING:
     from .session import Session
 
 
-async def tell_history(session: Session, replay: Replay | None) -> None:
-    """Tell it whole; without a `replay`, nothing.
+async def open_telling(session: Session, stored: str, replay: Replay) -> None:
+    """Open a session of the store, and tell its history meanwhile, which is there long before the CLI is.
+
+    Args:
+        session: Not open yet.
+        stored: What the store calls it.
+        replay: Who hears the history.
+
+    Raises:
+        BridgeError: It can't be opened, or not be told.
+    """
+    failure: BaseException | None = None
+    async with anyio.create_task_group() as tasks:
+
+        async def tell() -> None:
+            nonlocal failure
+            try:
+                await tell_history(session, stored, replay)
+            except BridgeError as exc:
+                failure = exc
+
+        tasks.start_soon(tell)
+        try:
+            await session.open()
+        except BridgeError as exc:
+            # Carried past the task group, which would wrap it: the caller is to see it as it was raised.
+            failure = exc
+            tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+async def tell_history(session: Session, stored: str | None, replay: Replay) -> None:
+    """Tell it whole.
+
+    Args:
+        session: Whose.
+        stored: What the store calls it; None if it is in no store yet.
+        replay: Who hears it.
 
     Raises:
         SessionNotFound: The store has lost the session meanwhile.
         BridgeError: The backend can't tell it.
     """
-    if replay is None:
-        return
     recent = session.recent
     with recent.pinned():
         replay.begin()
         said = recent.items()
-        key = session.key
-        row = await session.backend.find(key.id) if key is not None else None
-        if row is not None:
-            await session.backend.replay(row.id, _UpTo(recent, replay).tell, replay.room)
+        if stored is not None:
+            await session.backend.replay(stored, _UpTo(recent, replay).tell, replay.room)
         for update in said:
             replay.emit(update)
             await replay.room()

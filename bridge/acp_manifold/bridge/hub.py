@@ -26,7 +26,7 @@ from acp_manifold.translators.updates import SessionInfo, Update
 from .backend import Backend, ListQuery, SessionRow, SessionSpec, StoreOrigin
 from .client import Client, Replay
 from .errors import BackendFault, BridgeError, InvalidParams, InvalidRequest, LoginNeeded, SessionEnded, SessionNotFound
-from .history import tell_history
+from .history import open_telling, tell_history
 from .keyed_locks import KeyedLocks
 from .ledger import Key, Ledger, TitleRecord
 from .listing import PAGE, Page, Place, join, with_rows
@@ -287,13 +287,11 @@ class Hub:
             if located.row.archived and not located.backend.has_archive:
                 # What is written while it is open need not say so.
                 self._ledger.put_mark(located.key, "archived", True)
-            session = await self._start(located.backend, spec, client, known=(session_id, located.row.id))
-            # Told after it was opened, so that a client is told nothing of a session that can't be.
-            try:
-                await tell_history(session, replay)
-            except BaseException:
-                await self._abandon(session)
-                raise
+            if replay is not None:
+                # A client is told nothing of a session that can't be opened.
+                await located.backend.refuse_if_held(located.row.id)
+            known_as = session_id, located.row.id
+            session = await self._start(located.backend, spec, client, known=known_as, replay=replay)
         if known.origin != "none":
             session.tell_title(known.text)
         return session
@@ -304,7 +302,10 @@ class Hub:
         session.attach(client)
         try:
             await session.open()
-            await tell_history(session, replay)
+            if replay is not None:
+                key = session.key
+                row = await session.backend.find(key.id) if key is not None else None
+                await tell_history(session, row.id if row is not None else None, replay)
         except BaseException:
             if not known and session.detach(client):
                 await self._abandon(session)
@@ -336,7 +337,7 @@ class Hub:
                 backend, row = located.backend, located.row
                 title = self._keeper.seen_in_store(located.key, row.title, row.title_origin)
                 self._let_title_go(located.key)
-                forked = await backend.fork(row.id, spec)
+                forked = await backend.fork(row.id, spec._replace(endpoint=self.endpoints.get(backend.name)))
         if forked is None:
             copy = await self._start(backend, spec, client, known=None)
             if title.origin != "none":
@@ -379,7 +380,12 @@ class Hub:
         return located, self._by_key.get(located.key)
 
     async def _start(
-        self, backend: Backend, spec: SessionSpec, client: Client, known: tuple[str, str] | None
+        self,
+        backend: Backend,
+        spec: SessionSpec,
+        client: Client,
+        known: tuple[str, str] | None,
+        replay: Replay | None = None,
     ) -> Session:
         session = Session(
             backend,
@@ -390,6 +396,7 @@ class Hub:
             idle=self._idle,
             name_it=self._name_them,
             known=known,
+            choices=tuple(self.backends.values()),
         )
         session.changed = partial(self._changed, session)
         session.attach(client)
@@ -398,7 +405,10 @@ class Hub:
             self._sessions[session.id] = session
         await self._group.start(self._live, session)
         try:
-            await session.open()
+            if known is None or replay is None:
+                await session.open()
+            else:
+                await open_telling(session, known[1], replay)
         except BaseException:
             await self._abandon(session)
             raise

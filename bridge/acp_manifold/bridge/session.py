@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -20,7 +20,9 @@ from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import (
     BackgroundTask,
     Commands,
+    ConfigOption,
     MessageChunk,
+    Options,
     Prompt,
     Question,
     SessionInfo,
@@ -34,12 +36,14 @@ from .errors import (
     BackendGone,
     BridgeError,
     InvalidRequest,
+    RestartNeeded,
     SessionEnded,
     SessionNotFound,
     TaskNotFound,
     find_bridge_error,
 )
 from .ledger import Key
+from .options import backend_option
 from .permissions import Questions
 from .recent import Recent
 from .rest import Rest
@@ -95,6 +99,7 @@ class Session:
         idle: float,
         name_it: bool = True,
         known: tuple[str, str] | None = None,
+        choices: Sequence[Backend] = (),
     ) -> None:
         """
         Args:
@@ -106,6 +111,7 @@ class Session:
             idle: Seconds without any event after which the backend is let go until the next prompt; 0: never.
             name_it: Whether it is asked for a generated title while it has none.
             known: Our id and the backend's, for a session that is in a store.
+            choices: Who could serve it, as long as it has had no prompt.
         """
         self.backend = backend
         """Who is to serve it."""
@@ -137,6 +143,12 @@ class Session:
         """How many requests of ours, other than turns, the backend works on."""
         self._commands: Commands | None = None
         """The slash commands told last: a session that comes back tells them again."""
+        self._choices = choices
+        self._options: tuple[ConfigOption, ...] = ()
+        """Those of the backend that serves."""
+        self._told: tuple[ConfigOption, ...] = ()
+        self._setting = anyio.Lock()
+        """Held while an option changes: the changes are made in the order they were asked for."""
         self._slot = Slot(self, self._opening, self._opened)
         self._at_rest = anyio.Lock()
         """Held while the store is looked at or written with no CLI on the session."""
@@ -240,6 +252,8 @@ class Session:
             raise InvalidRequest("the backend of a session is fixed with its first prompt")
         before, self.backend = (self.backend, self.spec.endpoint), backend
         self.spec = self.spec._replace(endpoint=endpoint)
+        if backend is not before[0]:
+            self._options = ()
 
         async def done() -> None:
             try:
@@ -260,6 +274,38 @@ class Session:
                 return live
             await self._slot.release()
 
+    # -- options --------------------------------------------------------------------------------
+
+    @property
+    def options(self) -> tuple[ConfigOption, ...]:
+        """What can be set, with what holds: the backend first, then what its CLI offers."""
+        fixed = self.prompted or not self.turns.idle or not self._choices
+        return (backend_option(self.backend, (self.backend,) if fixed else self._choices), *self._options)
+
+    async def set_option(self, option_id: str, value: str | bool) -> None:
+        """Set an option of the backend's; a prompt that comes later runs with it.
+
+        Raises:
+            BridgeError: What `BackendSession.set_option` raises, or the backend can't serve the session.
+        """
+        async with self._setting:
+            with self._working():
+                live = await self._served()
+                try:
+                    await live.set_option(option_id, value)
+                    return
+                except RestartNeeded:
+                    await self._slot.release()
+                except BackendGone as exc:
+                    logger.info("session %s: %s is set again: %s", self.id, option_id, exc.message)
+                await (await self._served()).set_option(option_id, value)
+
+    def _tell_options(self) -> None:
+        if self.options != self._told:
+            self._told = self.options
+            for client in self.clients:
+                client.deliver(self.id, Options(self._told))
+
     # -- what the backend tells -----------------------------------------------------------------
 
     def update(self, update: Update) -> None:
@@ -271,6 +317,11 @@ class Session:
             if update == self._commands:
                 return
             self._commands = update
+        if isinstance(update, Options):
+            if self._serving is self.backend:
+                self._options = update.options
+                self._tell_options()
+            return
         self.recent.add(update)
         # Who typed it has it on the screen.
         driver = self._speaker() if isinstance(update, MessageChunk) and update.role == "user" else None
@@ -331,6 +382,9 @@ class Session:
             self.id = live.id
             self.questions = Questions(self.id)
         self._name(Key(self._serving.name, live.id))
+        if self._serving is self.backend:
+            self._options = live.options
+            self._tell_options()
 
     def _name(self, key: Key) -> None:
         """What the backend calls the session now."""
@@ -377,6 +431,7 @@ class Session:
         """
         turn = Turn(prompt, client, failed)
         self.turns.add(turn)
+        self._tell_options()
         return turn
 
     async def steer(self, prompt: Prompt) -> bool:
@@ -466,6 +521,9 @@ class Session:
             turn.settle(error)
 
     async def _prompt(self, turn: Turn) -> None:
+        if self._setting.locked():
+            async with self._setting:
+                pass
         live = await self._served()
         if turn.state == "running":
             self._ask_for_title(turn, live)

@@ -61,7 +61,7 @@ async def test_the_title_of_the_spec_goes_ahead_of_the_first_message(
                 await session.prompt(saying("x"))
             assert host.heard == [("Incident 42", "user")]
     kinds = [line["request"]["subtype"] if "request" in line else line["type"] for line in fake.received(session.id)]
-    assert kinds == ["initialize", "rename_session", "user"]
+    assert kinds[:3] == ["initialize", "rename_session", "user"]
     assert fake.users() == ["x"]
 
 

@@ -49,7 +49,7 @@ def test_what_a_person_typed_is_told_once_by_the_name_it_has_in_the_history() ->
     ]
     typed = [update for update in flat(translated("text-turn")) if isinstance(update, MessageChunk)][0]
     assert (typed.role, typed.message_id) == ("user", text(item, "id"))
-    assert said(flat(translated("text-turn")), "user") == said(replayed(item), "user") != ""
+    assert said(flat(translated("text-turn")), "user") == said(list(replayed(item)), "user") != ""
 
 
 def test_the_context_and_the_tokens_of_a_turn_are_counted() -> None:

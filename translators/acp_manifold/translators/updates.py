@@ -164,6 +164,37 @@ class SessionInfo(NamedTuple):
     """ISO 8601 with a zone."""
 
 
+OptionCategory: TypeAlias = Literal["mode", "model", "thought_level", "model_config"]
+"""What an option is about, for clients that have a place of their own for it."""
+
+
+class Choice(NamedTuple):
+    """A value that an option can have."""
+
+    value: str
+    name: str
+    description: str | None = None
+
+
+class ConfigOption(NamedTuple):
+    """Something a person can set for the session, and what holds now."""
+
+    id: str
+    name: str
+    value: str | bool
+    """What holds now: the value of one of `choices`, or, of a switch, whether it is on."""
+    choices: tuple[Choice, ...] = ()
+    """None for a switch."""
+    category: OptionCategory | None = None
+    description: str | None = None
+
+
+class Options(NamedTuple):
+    """All options of the session; they take the place of those before."""
+
+    options: tuple[ConfigOption, ...]
+
+
 class BackgroundTask(NamedTuple):
     """A command, or another piece of work, that goes on while no turn needs it."""
 
@@ -190,7 +221,9 @@ class Unknown(NamedTuple):
     raw: JsonObject
 
 
-Update: TypeAlias = MessageChunk | ToolCall | ToolCallUpdate | ToolOutput | Plan | Usage | Commands | SessionInfo
+Update: TypeAlias = (
+    MessageChunk | ToolCall | ToolCallUpdate | ToolOutput | Plan | Usage | Commands | SessionInfo | Options
+)
 """What a session tells its clients."""
 
 

@@ -6,7 +6,7 @@ import logging
 import os
 import shlex
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -193,7 +193,7 @@ class ClaudeBackend:
         if resume is not None:
             if await self._store.find(resume) is None:
                 raise SessionNotFound(resume)
-            await self._refuse_if_held(resume)
+            await self.refuse_if_held(resume)
             # From here on the process that brings a title back would be ours, and is told of each.
             await self._running_life.guards.hand_over(resume)
         session_id = resume or await self._free_id(spec.id)
@@ -223,7 +223,8 @@ class ClaudeBackend:
             return wanted
         return str(uuid.uuid4())
 
-    async def _refuse_if_held(self, session_id: str) -> None:
+    async def refuse_if_held(self, session_id: str) -> None:
+        """Look into the registry of live processes; see `Backend.refuse_if_held`."""
         from anyio import to_thread
 
         from acp_manifold.adapters.claude.registry import refuse_if_held
@@ -283,6 +284,13 @@ class ClaudeBackend:
 
     async def find(self, session_id: str) -> SessionRow | None:
         """The row of one session; see `Backend.find`."""
+        from anyio import to_thread
+
+        from acp_manifold.adapters.claude.transcripts import copies_of
+
+        # Asked about the sessions of other backends too, for which the rest is not imported.
+        if not await to_thread.run_sync(copies_of, config_dir(self._environ) / "projects", session_id):
+            return None
         await self._guarded()
         return await self._store.find(session_id)
 
@@ -368,12 +376,16 @@ class ClaudeBackend:
         if await to_thread.run_sync(self._store.locate, session_id) is None:
             return
 
-        await self._refuse_if_held(session_id)
+        await self.refuse_if_held(session_id)
         if self._life is not None:
             self._life.guards.end(session_id)
         # An agent that has opened it just now is in no registry yet.
         with locked(lock_folder(), session_id):
             await to_thread.run_sync(self._store.delete, session_id)
+
+    def offer_models(self, ids: Sequence[str] | None) -> None:
+        """Models of a custom endpoint; see `Backend.offer_models`."""
+        self._running_life.shelf.offer(ids)
 
     def lab(self, folder: Path, model_url: str) -> dict[str, str]:
         """A private store and a scripted model; see `Backend.lab`."""

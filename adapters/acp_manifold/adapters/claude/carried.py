@@ -16,6 +16,10 @@ class Carried:
         """What the person has allowed for the session: `Bash(git log:*)`."""
         self.folders: list[str] = []
         """Directories added for the session."""
+        self.chosen: dict[str, str | bool] = {}
+        """The options that were set, by id; the mode apart."""
+        self.bypass = False
+        """Whether the next process is to be started so that it takes the mode that bypasses permissions."""
         self._first: str | None = None
         self._mode: str | None = None
 

@@ -43,6 +43,8 @@ def arguments(
         words.append(f"--mcp-config={mcp_config}")
     folders = list(spec.additional_directories)
     if carried is not None:
+        if carried.bypass:
+            words.append("--allow-dangerously-skip-permissions")
         if carried.mode is not None:
             words.append(f"--permission-mode={carried.mode}")
         words += [f"--allowedTools={rule}" for rule in carried.rules]

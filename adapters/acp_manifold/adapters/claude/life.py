@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from acp_manifold.bridge.ledger import state_directory
 
 if TYPE_CHECKING:
     from acp_manifold.adapters.claude.session import ClaudeSession
+    from acp_manifold.adapters.claude.shelf import Shelf
 
 
 class Life:
@@ -35,6 +37,16 @@ class Life:
         self.live: dict[str, ClaudeSession] = {}
         """Who serves which session now."""
         self.guards: Guards
+        self._shelf: Shelf | None = None
+
+    @property
+    def shelf(self) -> Shelf:
+        """What the CLI offered last. Imported with the first session."""
+        if self._shelf is None:
+            from acp_manifold.adapters.claude.shelf import FILE, Shelf
+
+            self._shelf = Shelf(state_directory() / FILE, os.environ)
+        return self._shelf
 
     async def refuse_if_held(self, session_id: str) -> None:
         """See `registry.refuse_if_held`."""

@@ -58,7 +58,18 @@ async def serve(
         async with spawn((*command, *words), cwd=spec.cwd, env=env, name=name) as child:
             async with anyio.create_task_group() as tasks:
                 session = ClaudeSession(
-                    session_id, child, tasks, spec, events, host, store, resumed, life, carried, lock
+                    session_id,
+                    child,
+                    tasks,
+                    spec,
+                    events,
+                    host,
+                    store,
+                    resumed,
+                    life,
+                    carried,
+                    lock,
+                    life.shelf.mark(command),
                 )
                 tasks.start_soon(session.run)
                 if mcp_config is not None:

@@ -24,6 +24,7 @@ from acp_manifold.adapters.claude.control import Control, Pending
 from acp_manifold.adapters.claude.life import Life
 from acp_manifold.adapters.claude.live_title import NAME, LiveTitle
 from acp_manifold.adapters.claude.lock import SessionLock
+from acp_manifold.adapters.claude.options import SessionOptions
 from acp_manifold.adapters.claude.program import login_hint
 from acp_manifold.adapters.claude.questions import Questions
 from acp_manifold.adapters.claude.store import Store
@@ -38,6 +39,7 @@ from acp_manifold.bridge.errors import (
     TaskNotFound,
 )
 from acp_manifold.bridge.process import Child
+from acp_manifold.translators.acp.prompts import typed_text
 from acp_manifold.translators.claude.archive import visible
 from acp_manifold.translators.claude.commands import commands
 from acp_manifold.translators.claude.endings import Failure, failure_kind
@@ -55,7 +57,7 @@ from acp_manifold.translators.claude.input import user_message
 from acp_manifold.translators.claude.titles import stored_form
 from acp_manifold.translators.claude.turn import Conversation
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_objects, as_str, text
-from acp_manifold.translators.updates import BackgroundTask, Command, Prompt, TaskOutput, TurnEnd
+from acp_manifold.translators.updates import BackgroundTask, Command, ConfigOption, Prompt, TaskOutput, TurnEnd
 
 logger = logging.getLogger(__name__)
 
@@ -111,6 +113,7 @@ class ClaudeSession:
         life: Life,
         carried: Carried,
         lock: SessionLock,
+        mark: str,
     ) -> None:
         self._id = session_id
         self._child = child
@@ -132,6 +135,16 @@ class ClaudeSession:
             self.ready,
             stored=resumed,
             name=child.name,
+        )
+        self._options = SessionOptions(
+            self._control,
+            carried,
+            life.shelf,
+            mark,
+            spec.cwd,
+            events.update,
+            lambda: self.resting,
+            child.name,
         )
         self._ready = anyio.Event()
         self._capabilities: JsonObject = {}
@@ -161,6 +174,21 @@ class ClaudeSession:
         """Whether nothing goes on; see `BackendSession.resting`."""
         talk = self._conversation
         return self._ready.is_set() and self._turn is None and talk.idle and not talk.tasks.all()
+
+    @property
+    def options(self) -> tuple[ConfigOption, ...]:
+        """What can be set; see `BackendSession.options`."""
+        return self._options.options
+
+    async def set_option(self, option_id: str, value: str | bool) -> None:
+        """Set an option, as soon as the process is up; see `BackendSession.set_option`."""
+        try:
+            await self.ready()
+        except BackendGone:
+            # Perhaps because of it: the next process is to come up.
+            self._carried.bypass = False
+            raise
+        await self._options.set(option_id, value)
 
     def abandon(self) -> None:
         """Tell the end of all that is open; see `BackendSession.abandon`."""
@@ -203,7 +231,12 @@ class ClaudeSession:
             self._conversation.begin(turn.uuid, said)
             turn.sent = True
             self._send(user_message(said, turn.uuid))
+            if self._options.stale:
+                # Not asked before: the first prompt does not wait for it.
+                self._options.refresh()
             await turn.ended.wait()
+            if typed_text(prompt).startswith("/"):
+                self._options.refresh(typed=True)
             return await self._settled(turn)
         finally:
             self._turn = None
@@ -285,12 +318,14 @@ class ClaudeSession:
 
     def close(self) -> None:
         """The session is let go: whatever waits for the process ends now, not when its time is up. For `serve` only."""
+        self._options.close()
         self._set_gone("the session was closed")
 
     async def _shake_hands(self) -> None:
         greeting = self._control.post({"subtype": "initialize"})
         # Behind the greeting and before any prompt, without waiting in between.
         routing = self._route()
+        self._options.restore()
         try:
             self._capabilities = await self._control.settle(greeting, HANDSHAKE_LIMIT)
             if routing is not None:
@@ -303,10 +338,13 @@ class ClaudeSession:
             return
         if self._resumed and not await self._has_it_alone():
             return
+        self._options.greeted(self._capabilities)
         self._tell_commands()
         self._ready.set()
         if self._turn is not None:
             self._turn.go.set()
+        else:
+            self._options.refresh()
 
     def _route(self) -> Pending | None:
         """Have the client's endpoint hold against the person's settings."""
@@ -401,14 +439,13 @@ class ClaudeSession:
                 self._host.title_heard(NAME, self._id, visible(frame.title), "user")
 
     def _on_init(self, frame: Init) -> None:
-        if frame.permission_mode:
-            self._carried.in_mode(frame.permission_mode)
+        self._options.head(frame.raw)
         if frame.terminal_commands != self._carried.hidden:
             self._carried.hidden = frame.terminal_commands
             self._tell_commands()
 
     def _on_mode(self, frame: Mode) -> None:
-        self._carried.in_mode(frame.permission_mode)
+        self._options.in_mode(frame.permission_mode)
 
     def _tell_commands(self) -> None:
         offered = commands(self._capabilities, self._carried.hidden)

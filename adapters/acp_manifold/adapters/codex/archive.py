@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from acp_manifold.bridge.errors import RemoteError, SessionNotFound
 from acp_manifold.translators.narrow import JsonObject, obj, text
 
-from .faults import fault_of, is_unknown
+from .faults import archived as archived_fault
+from .faults import fault_of, held, is_unknown
+from .ids import is_thread_id
+from .locks import holder_of
 from .server import AppServer
 from .store import find_thread
 
 _NOT_ARCHIVED = "no archived rollout found"
+
+
+async def refuse_if_held(server: AppServer, home: Path, thread_id: str) -> None:
+    """Tell what `thread/resume` would refuse, as far as it can be seen beforehand.
+
+    Raises:
+        SessionNotFound: No such thread.
+        InvalidRequest: Another process has it, or it is archived; `data.reason` says which.
+    """
+    if not is_thread_id(thread_id):
+        raise SessionNotFound(thread_id)
+    thread_id = thread_id.lower()
+    if holder_of(home, thread_id) not in (None, server.child.pid):
+        raise held(thread_id)
+    row = await find_thread(server, thread_id)
+    if row is not None and row.archived:
+        raise archived_fault(thread_id)
 
 
 async def fork_thread(server: AppServer, thread_id: str, params: JsonObject) -> str:

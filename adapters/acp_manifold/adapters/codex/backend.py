@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -211,15 +211,19 @@ class CodexBackend:
 
         no_login = self._no_login if spec.endpoint is None else self._has_login
         async with open_session(
-            server, spec, events, life.remember, new or (resume or "").lower(), no_login
+            server, spec, events, life.remember, new or (resume or "").lower(), no_login, life.shelf
         ) as session:
             yield session
 
     @contextmanager
     def follow(self, session_id: str, cwd: str) -> Generator[None]:
         """Report titles that other programs give a thread."""
-        with self._living.index.follow(session_id):
-            yield
+        life = self._living
+        with life.index.follow(session_id):
+            try:
+                yield
+            finally:
+                life.forget(session_id)
 
     @contextmanager
     def follow_list(self, cwd: str, changed: Callable[[str | None], None]) -> Generator[None]:
@@ -257,6 +261,12 @@ class CodexBackend:
 
         await replay_thread(await self._living.need(), session_id, emit, room)
 
+    async def refuse_if_held(self, session_id: str) -> None:
+        """Look at the writer lock of a thread, where the system tells of locks, and whether it is archived."""
+        from .archive import refuse_if_held
+
+        await refuse_if_held(await self._living.need(), programs.codex_home(), session_id)
+
     async def fork(self, session_id: str, spec: SessionSpec) -> str:
         """Copy a thread."""
         if not is_thread_id(session_id):
@@ -287,6 +297,10 @@ class CodexBackend:
 
         if is_thread_id(session_id):
             await delete_thread(await self._living.need(), session_id)
+
+    def offer_models(self, ids: Sequence[str] | None) -> None:
+        """Models of a custom endpoint."""
+        self._living.shelf.offer(ids)
 
     def lab(self, folder: Path, model_url: str) -> dict[str, str]:
         """Make a private home for the scripted model."""

@@ -56,6 +56,14 @@ def archived(thread_id: str) -> InvalidRequest:
     )
 
 
+def held(thread_id: str) -> InvalidRequest:
+    """The refusal to touch what another process has."""
+    return InvalidRequest(
+        f"Session {thread_id} is open in another Codex process; close it there first",
+        {"reason": "thread_active_writer", "sessionId": thread_id},
+    )
+
+
 def fault_of(error: RemoteError, thread_id: str, doing: str) -> BridgeError:
     """What to raise for an error about one thread.
 
@@ -70,10 +78,7 @@ def fault_of(error: RemoteError, thread_id: str, doing: str) -> BridgeError:
     if _ARCHIVED in message:
         return archived(thread_id)
     if _HELD in message:
-        return InvalidRequest(
-            f"Session {thread_id} is open in another Codex process; close it there first",
-            {"reason": "thread_active_writer", "sessionId": thread_id},
-        )
+        return held(thread_id)
     if message.startswith(_EPHEMERAL):
         return InvalidRequest(f"Session {thread_id} is ephemeral", {"reason": "ephemeral", "sessionId": thread_id})
     if text(as_object(error.data), "input_error_code") == _TOO_LARGE:

@@ -21,7 +21,6 @@ NEVER_USED = (
     "thread/goal/cleared",
     "thread/goal/updated",
     "thread/readState/changed",
-    "thread/settings/updated",
     "thread/started",
     "thread/status/changed",
     "turn/diff/updated",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from .backend import CodexBackend
     from .server import AppServer
+    from .shelf import Shelf
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +58,7 @@ class Life:
         self._starting = anyio.Lock()
         self._kept: BridgeError | None = None
         self._generated: dict[str, str] = {}
+        self._shelf: Shelf | None = None
         self.server: AppServer | None = None
         """The app-server that was started last; it may have ended."""
         self.index = TitleIndex(programs.codex_home() / _INDEX, host, self.heard)
@@ -123,6 +125,22 @@ class Life:
         started = self._backend.take_started()
         limits = self._backend.limits
         await serve(program, self.named, limits=limits, started=started, task_status=task_status)
+
+    # -- options --------------------------------------------------------------------------------
+
+    @property
+    def shelf(self) -> Shelf:
+        """What the threads share of their options. Imported with the first session, behind `thread/start`."""
+        if self._shelf is None:
+            from .shelf import Shelf
+
+            self._shelf = Shelf()
+        return self._shelf
+
+    def forget(self, thread_id: str) -> None:
+        """A thread is no longer followed."""
+        if self._shelf is not None:
+            self._shelf.chosen.pop(thread_id, None)
 
     # -- titles ---------------------------------------------------------------------------------
 

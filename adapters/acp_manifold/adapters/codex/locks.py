@@ -20,6 +20,16 @@ logger = logging.getLogger(__name__)
 LOCKS = Path("/proc/locks")
 
 
+def holder_of(home: Path, thread_id: str, locks: Path = LOCKS) -> int | None:
+    """The process that has a thread loaded; None if none has, or that can't be told."""
+    try:
+        status = (home / "thread-writer-locks" / f"{thread_id}.lock").stat()
+        table = locks.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    return _holders(table).get((os.major(status.st_dev), os.minor(status.st_dev), status.st_ino))
+
+
 def held_threads(home: Path, locks: Path = LOCKS) -> tuple[Held, ...] | None:
     """The threads that a process has loaded; None where that can't be told."""
     try:

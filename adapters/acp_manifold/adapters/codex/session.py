@@ -27,15 +27,17 @@ from acp_manifold.bridge.errors import (
 from acp_manifold.translators.codex.items import Updates
 from acp_manifold.translators.codex.prompts import INPUT_LIMIT, text_size, to_input
 from acp_manifold.translators.codex.turn import Stream, item_of
-from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
-from acp_manifold.translators.updates import BackgroundTask, Prompt, TaskOutput, TurnEnd, Unknown
+from acp_manifold.translators.narrow import JsonObject, obj, text
+from acp_manifold.translators.updates import BackgroundTask, ConfigOption, Prompt, TaskOutput, TurnEnd, Unknown
 
 from .asking import Asking
 from .client import Asked, NoAnswer, RequestId
 from .config import thread_params, usual_provider
 from .faults import NO_ROLLOUT, at_lost_endpoint, fault_of, is_turn_over
+from .options import ThreadOptions
 from .running import Running
 from .server import AppServer
+from .shelf import Shelf
 from .stubborn import unload
 from .terminals import listed, stop, terminate
 
@@ -61,6 +63,7 @@ class CodexSession:
         events: SessionEvents,
         tasks: TaskGroup,
         generated: Callable[[str, str], None],
+        shelf: Shelf,
         *,
         new: bool,
     ) -> None:
@@ -71,6 +74,7 @@ class CodexSession:
             events: Whom to tell.
             tasks: The session's task group.
             generated: Told the thread and the title when a generated one is about to be stored.
+            shelf: What the threads share of their options.
             new: Whether the thread is made here.
         """
         self._server = server
@@ -81,7 +85,7 @@ class CodexSession:
         self._generated = generated
         self._stream = Stream()
         self._id = ""
-        self._model: str | None = None
+        self._options = ThreadOptions(server.client, shelf, events.update)
         self._active: str | None = None
         self._running: Running | None = None
         self._had_turn = not new
@@ -113,6 +117,15 @@ class CodexSession:
     def abandon(self) -> None:
         """Tell the end of all that is open; see `BackendSession.abandon`."""
         self._tell(self._stream.fail_open())
+
+    @property
+    def options(self) -> tuple[ConfigOption, ...]:
+        """What can be set; see `BackendSession.options`."""
+        return self._options.options
+
+    async def set_option(self, option_id: str, value: str | bool) -> None:
+        """Set an option, for the turns that come; see `BackendSession.set_option`."""
+        await self._options.set(option_id, value)
 
     async def room(self) -> None:
         """Wait while the session's clients are behind; see `SessionEvents.room`."""
@@ -152,6 +165,8 @@ class CodexSession:
             await self._client.result(asked)
         except RemoteError as exc:
             raise fault_of(exc, "", "start a session") from exc
+        if self._spec.id is not None:
+            await self._options.restore(self._spec.id)
         await self._write_title()
 
     async def resume(self, thread_id: str) -> None:
@@ -176,14 +191,15 @@ class CodexSession:
             raise fault_of(exc, thread_id, "resume the session") from exc
         if obj(result, "thread").get("name"):
             self._title = None
+        await self._options.restore(self._id)
         await self._write_title()
 
     def _opened(self, result: JsonObject) -> None:
         thread = obj(result, "thread")
         self._id = text(thread, "id")
-        self._model = as_str(result.get("model"))
         self._server.led[self._id] = self._spec.endpoint
         if not self._closed:
+            self._options.opened(self._id, result)
             self._server.claim(self._id, self)
             self._server.routes[self._id] = self
         elif not self._server.is_held(self._id):
@@ -203,6 +219,7 @@ class CodexSession:
     async def close(self) -> None:
         """Stop what runs and let the thread go, within `CLOSE_LIMIT` seconds."""
         self._closed = True
+        self._options.close()
         if self._server.routes.get(self._id) is self:
             with anyio.move_on_after(CLOSE_LIMIT, shield=True) as patience:
                 await self._leave()
@@ -367,7 +384,8 @@ class CodexSession:
         idle = self._mcp_servers - {server.name for server in self._spec.mcp_servers}
         from .title import generate_title
 
-        return await generate_title(self._server, self._spec.cwd, self._model, idle, prompt_text, self._spec.endpoint)
+        model = self._options.model
+        return await generate_title(self._server, self._spec.cwd, model, idle, prompt_text, self._spec.endpoint)
 
     async def keep_generated(self, title: str) -> None:
         """Store a generated title."""
@@ -458,6 +476,10 @@ class CodexSession:
         if not self._closed:
             self.server_gone(BackendGone(f"Codex has let go of session {self._id}"))
 
+    def settings_updated(self, params: JsonObject) -> None:
+        """What the thread runs with has changed."""
+        self._options.settings_updated(params)
+
     def ignore(self, params: JsonObject) -> None:
         """Nothing of the session changes."""
 
@@ -479,6 +501,7 @@ _OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
     "thread/closed": CodexSession.thread_ended,
     "thread/archived": CodexSession.thread_ended,
     "thread/deleted": CodexSession.thread_ended,
+    "thread/settings/updated": CodexSession.settings_updated,
     "thread/name/updated": CodexSession.ignore,
     "warning": CodexSession.ignore,
 }
@@ -493,6 +516,7 @@ async def open_session(
     generated: Callable[[str, str], None],
     thread: Asked | str,
     no_login: Callable[[], Awaitable[LoginNeeded | None]],
+    shelf: Shelf,
 ) -> AsyncGenerator[CodexSession]:
     """Serve a thread for as long as the context is open. See `Backend.session`.
 
@@ -502,6 +526,7 @@ async def open_session(
         events: Whom to tell.
         generated: Told the thread and the title when a generated one is about to be stored.
         thread: The id of the one to resume, or the `thread/start` that was sent just now.
+        shelf: What the threads share of their options.
         no_login: Tells what is wanting. That is looked up while Codex makes the new thread, which takes longer.
     """
     failure: Exception | None = None
@@ -514,7 +539,7 @@ async def open_session(
         looked.set()
 
     async with anyio.create_task_group() as tasks:
-        session = CodexSession(server, spec, events, tasks, generated, new=not isinstance(thread, str))
+        session = CodexSession(server, spec, events, tasks, generated, shelf, new=not isinstance(thread, str))
         try:
             if isinstance(thread, str):
                 await session.resume(thread)

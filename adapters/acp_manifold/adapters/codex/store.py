@@ -12,12 +12,16 @@ from acp_manifold.translators.codex.threads import ThreadRow, row_of
 from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, obj, text
 from acp_manifold.translators.updates import Unknown, Update
 
+from .client import Asked
 from .faults import archived, fault_of, is_unknown, is_unsupported
 from .ids import is_thread_id
 from .server import AppServer
 
 _PAGE = 100
 """Rows and items a page; codex-cli 0.163.0 gives no more than 100 rows."""
+
+_FIRST = 20
+"""Items of the first page of a history, which is told while the second is read."""
 
 _AFTER_ALL = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
@@ -160,9 +164,11 @@ async def replay_thread(
     if not is_thread_id(thread_id):
         raise SessionNotFound(thread_id)
     seen: set[str] = set()
-    cursor: str | None = None
-    while True:
-        items, cursor = await _history(server, thread_id, cursor)
+    asked: Asked | None = _ask_for_items(server, thread_id, None, _FIRST)
+    while asked is not None:
+        items, cursor = await _items(server, thread_id, asked)
+        # Codex reads on while this page is told.
+        asked = None if cursor is None else _ask_for_items(server, thread_id, cursor, _PAGE)
         for item in items:
             item_id = text(item, "id")
             if item_id in seen:
@@ -172,14 +178,16 @@ async def replay_thread(
                 if not isinstance(update, Unknown):
                     emit(update)
         await room()
-        if cursor is None:
-            return
 
 
-async def _history(server: AppServer, thread_id: str, cursor: str | None) -> tuple[list[JsonObject], str | None]:
-    params: JsonObject = {"threadId": thread_id, "limit": _PAGE, "sortDirection": "asc", "cursor": cursor}
+def _ask_for_items(server: AppServer, thread_id: str, cursor: str | None, limit: int) -> Asked:
+    params: JsonObject = {"threadId": thread_id, "limit": limit, "sortDirection": "asc", "cursor": cursor}
+    return server.client.begin("thread/items/list", params)
+
+
+async def _items(server: AppServer, thread_id: str, asked: Asked) -> tuple[list[JsonObject], str | None]:
     try:
-        page = await server.client.request("thread/items/list", params)
+        page = await server.client.result(asked)
     except RemoteError as exc:
         if not is_unsupported(exc):
             raise fault_of(exc, thread_id, "read the history") from exc

@@ -45,7 +45,7 @@ async def _steer(link: Connection, params: JsonObject, call: Call) -> JsonObject
     if title is not None:
         await link.rename_by_prompt(session, title)
     else:
-        link.begin_turn(session, prompt, partial(_failed, link, session))
+        session.prompt(prompt, link, partial(_failed, link, session))
     return {"outcome": "startedNewTurn"}
 
 

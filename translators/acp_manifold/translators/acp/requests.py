@@ -223,14 +223,3 @@ def absolute_path(field: str, path: str) -> str:
 
 def _optional(params: JsonObject, field: str) -> str | None:
     return None if params.get(field) is None else required_text(params, field)
-
-
-def config_choice(params: JsonObject) -> tuple[str, object]:
-    """`configId` and `value` of `session/set_config_option`.
-
-    Raises:
-        BadParams: One of them is missing.
-    """
-    if "value" not in params:
-        raise BadParams("value", "is required")
-    return required_text(params, "configId"), params["value"]

@@ -224,18 +224,6 @@ def session_row(
     return row
 
 
-def backend_option(current: str, choices: list[tuple[str, str]]) -> JsonObject:
-    """The config option that says which backend serves the session; `choices` are (name, label)."""
-    return {
-        "id": "backend",
-        "name": "Backend",
-        "description": "The coding CLI that serves this session; fixed with the first prompt",
-        "type": "select",
-        "currentValue": current,
-        "options": [{"value": name, "name": label} for name, label in choices],
-    }
-
-
 def air_extensions(can: ClientCapabilities) -> tuple[str, ...]:
     """The vendor's extensions that are served to this client: those it asks for, all with the index."""
     return tuple(name for name in AIR if name in can.air or "sessionIndex" in can.air)

@@ -60,7 +60,8 @@ class Init(NamedTuple):
 
     terminal_commands: tuple[str, ...]
     """Slash commands that only make sense in a terminal."""
-    permission_mode: str | None
+    raw: JsonObject
+    """All of it: permission mode, model, output style, fast mode."""
 
 
 class Reset(NamedTuple):
@@ -215,7 +216,7 @@ def _system(raw: JsonObject) -> Frame:
     subtype = text(raw, "subtype")
     if subtype == "init":
         names = [name for name in as_list(raw.get("terminal_slash_commands")) if isinstance(name, str)]
-        return Init(tuple(names), as_str(raw.get("permissionMode")))
+        return Init(tuple(names), raw)
     if subtype == "session_state_changed":
         return State(text(raw, "state"))
     if subtype == "session_title_changed":
