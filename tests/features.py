@@ -295,7 +295,14 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature("MCP servers of the client: sse", "not yet: refused", "no", "yes", "no"),
     Feature("slash commands", "yes", "not yet", "yes", "yes", (_METHODS + "test_claude_tells_its_slash_commands",)),
-    Feature("modes, models and effort as options", "not yet", "not yet", "yes", "yes"),
+    Feature(
+        "[modes, model, effort, fast mode](#modes-models-options) as config options, `modes` for older clients",
+        "yes, with ultracode, output style and agent",
+        "yes, with collaboration mode",
+        "yes",
+        "yes",
+        ("live/test_options.py::test_each_option_is_listed_set_and_what_the_model_is_asked_with",),
+    ),
     Feature(
         "context usage",
         "yes",

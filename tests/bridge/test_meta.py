@@ -12,6 +12,7 @@ from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
 from .editor import Editor, editors
 from .scripted import ScriptedBackend
+from .test_options import with_options
 
 pytestmark = pytest.mark.anyio
 
@@ -53,6 +54,8 @@ class Calls:
         await self.call("session/set_config_option", sessionId=session, configId="backend", value="alpha")
         link = {"type": "resource_link", "uri": "file:///x", "name": "x", **self._meta}
         prompt = [{"type": "text", "text": "hello", **self._meta}, link]
+        await self.call("session/set_mode", sessionId=session, modeId="plan")
+        await self.call("session/set_model", sessionId=session, modelId="small")
         self.called.add("session/prompt")
         turn = self._editor.ask("session/prompt", sessionId=session, prompt=prompt, **self._meta)
         assert len(await live.prompted()) == 2
@@ -103,7 +106,7 @@ class Calls:
 
 @pytest.mark.parametrize("meta", SHAPES, ids=[str(number) for number in range(len(SHAPES))])
 async def test_meta_that_nobody_knows_changes_no_method(tmp_path: Path, meta: object) -> None:
-    backend = ScriptedBackend()
+    backend = with_options()
     async with editors(backend, initialize=False) as (editor,):
         capabilities: JsonObject = {"fs": {"_meta": meta}, "_meta": INDEX}
         await editor.request("initialize", protocolVersion=1, clientCapabilities=capabilities, _meta=meta)

@@ -67,7 +67,6 @@ OTHERS = {
     "_session/goal",
     "_session/no_such",
     "_codex/hooks/list",
-    "session/set_model",
     "authentication/status",
     "session/rename",
     "fs/read_text_file",
@@ -120,12 +119,9 @@ async def is_served(agent: Client, method: str) -> bool:
 @pytest.mark.parametrize("asks", [False, True])
 async def test_each_method_is_served_if_and_only_if_it_is_advertised(lab_agent: Client, both: Lab, asks: bool) -> None:
     greeting = await lab_agent.initialize(**({"_meta": INDEX} if asks else {}))
-    modes = "modes" in await lab_agent.request("session/new", {"cwd": both.cwd, "mcpServers": []})
     promised = advertised(greeting) | ALWAYS
-    if modes:
-        promised.add("session/set_mode")
-    # Spellings that clients use without asking, and that harm nobody.
-    accepted = {*TITLE_METHODS}
+    # Spellings that clients use without asking, and that harm nobody: of titles, and of options by older clients.
+    accepted = {*TITLE_METHODS, "session/set_mode", "session/set_model"}
     everything = schema().agent_methods | OTHERS | promised | {m for ms in BY_CAPABILITY.values() for m in ms}
     everything |= {method for methods in BY_META.values() for method in methods}
     served = {method for method in everything - {"initialize", "logout"} if await is_served(lab_agent, method)}
