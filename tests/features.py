@@ -25,7 +25,7 @@ class Feature(NamedTuple):
 
     what: str
     claude: str
-    """What it is on Claude Code: it begins with yes, no or not yet; behind that what there is to say."""
+    """What it is on Claude Code; it begins with yes, no, not yet, or as (what instead)."""
     codex: str
     claude_agent_acp: str
     codex_acp: str
@@ -39,6 +39,10 @@ class Feature(NamedTuple):
 
 
 _METHODS = "live/test_methods.py::"
+_UPDATES = (
+    "live/test_updates.py::test_claude_code_tells_what_a_turn_holds",
+    "live/test_updates.py::test_codex_tells_what_a_turn_holds",
+)
 _ISOLATION = "reports/test_isolation.py::"
 
 FEATURES: tuple[Feature, ...] = (
@@ -58,8 +62,31 @@ FEATURES: tuple[Feature, ...] = (
         "yes",
         (_METHODS + "test_text_links_and_thoughts_of_a_turn",),
     ),
-    Feature("prompts: images, embedded resources", "not yet", "not yet", "yes", "yes"),
-    Feature("prompts: audio", "no: the CLI takes none", "no: the CLI takes none", "no", "no"),
+    Feature(
+        "prompts: images, embedded text",
+        "yes: PNG, JPEG, GIF, WebP; up to 20 MiB of base64",
+        "yes: the same",
+        "yes",
+        "yes",
+        _UPDATES,
+    ),
+    Feature(
+        "prompts: embedded PDFs",
+        "yes",
+        "as a link, if they are files on disk",
+        "",
+        "",
+        _UPDATES,
+    ),
+    Feature(
+        "prompts: images by address",
+        "yes",
+        "as a link",
+        "",
+        "",
+        _UPDATES,
+    ),
+    Feature("prompts: audio", "no: refused", "no: refused; its models are not given it", "no", "no", ()),
     Feature(
         "text and thoughts as they come",
         "yes",
@@ -80,6 +107,42 @@ FEATURES: tuple[Feature, ...] = (
         (
             _METHODS + "test_a_permission_is_asked_and_a_yes_runs_the_command",
             _METHODS + "test_edits_are_told_as_diffs_with_their_place",
+        ),
+    ),
+    Feature(
+        "what commands print: in the tool call, or in a terminal (`_meta.terminal_output` and its kind)",
+        "yes, when the command ends",
+        "yes, as it is printed",
+        "yes",
+        "yes",
+        _UPDATES,
+    ),
+    Feature(
+        "notices: failed MCP servers, close limits, retries, warnings; errors as messages to clients without them",
+        "yes",
+        "yes",
+        "to clients that take them",
+        "to clients that take them",
+        _UPDATES,
+    ),
+    Feature(
+        "compaction as `compaction_update`, as a tool call to clients without it",
+        "yes",
+        "yes",
+        "to clients that take it",
+        "to clients that take it",
+        _UPDATES,
+    ),
+    Feature(
+        "refusals and token limits as stop reasons, other limits and failures as errors, with the CLI's words",
+        "yes",
+        "yes",
+        "",
+        "an error is an `end_turn`",
+        (
+            "live/test_updates.py::test_claude_code_tells_what_a_turn_holds",
+            "live/test_updates.py::test_codex_tells_what_a_turn_holds",
+            "live/test_methods.py::test_a_failing_model_is_an_error_with_its_words_and_the_session_goes_on",
         ),
     ),
     Feature(
@@ -304,10 +367,10 @@ FEATURES: tuple[Feature, ...] = (
         ("live/test_options.py::test_each_option_is_listed_set_and_what_the_model_is_asked_with",),
     ),
     Feature(
-        "context usage",
+        "context usage, tokens of a prompt (cached ones and thoughts too)",
+        "yes, with cost",
         "yes",
-        "yes",
-        "yes",
+        "yes, with cost",
         "yes",
         ("live/test_core_cases.py::test_the_core_cases_hold_in_one_session",),
     ),
@@ -322,8 +385,42 @@ FEATURES: tuple[Feature, ...] = (
             "translators/codex/test_turn.py::test_a_plan_is_told_whole",
         ),
     ),
-    Feature("questions with forms (`elicitation/create`)", "not yet", "not yet", "yes", "yes"),
-    Feature("sub-agents as sessions", "not yet", "not yet", "yes", "yes"),
+    Feature(
+        "[questions](#questions) of the model and of MCP servers, as forms, pages to open or choices",
+        "yes",
+        "yes",
+        "yes, as forms and pages",
+        "yes, as forms and pages",
+        (
+            "live/test_questions.py::test_questions_are_a_form_and_its_answers_reach_the_model",
+            "live/test_questions.py::test_without_forms_questions_are_choices_one_after_the_other",
+            "live/test_questions.py::test_an_mcp_server_asks_by_form_and_by_page",
+        ),
+    ),
+    Feature(
+        "approval of a plan, and the mode it goes on in",
+        "yes",
+        "no: Codex does not ask",
+        "yes",
+        "",
+        ("live/test_questions.py::test_a_plan_is_approved_into_the_mode_the_person_chose",),
+    ),
+    Feature(
+        "plans in words (its plan mode), as `plan_update` where the client can",
+        "no",
+        "yes",
+        "",
+        "yes",
+        _UPDATES,
+    ),
+    Feature(
+        "sub-agents: their calls as tool calls, or sessions of their own (`subagent_update`)",
+        "yes, live",
+        "yes: as tool calls, with the agents' last words",
+        "yes",
+        "yes",
+        _UPDATES,
+    ),
     Feature(
         "background work: its tool call goes on; listed, read and ended by [methods of ours](#background-work)",
         "yes",

@@ -95,7 +95,8 @@ async def test_bad_params_of_session_new_name_the_field_and_start_nothing(params
         ([], "prompt"),
         ([{"type": "text", "text": "  \n "}], "prompt"),
         ([{"type": "text"}], "prompt[0].text"),
-        ([{"type": "image", "data": "", "mimeType": "image/png"}], "prompt[0].type"),
+        ([{"type": "image", "data": "", "mimeType": "image/png"}], "prompt[0].data"),
+        ([{"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"}], "prompt[0].type"),
         (["text"], "prompt[0]"),
     ],
 )

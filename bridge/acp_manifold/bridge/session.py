@@ -53,6 +53,7 @@ from .turn import CANCELLED, Turn, TurnQueue
 
 if TYPE_CHECKING:
     from acp_manifold.translators.auth import Endpoint
+    from acp_manifold.translators.forms import Form, FormAnswer
 
 logger = logging.getLogger(__name__)
 
@@ -347,14 +348,33 @@ class Session:
 
     async def ask(self, question: Question) -> str | None:
         """A question of the backend: to the client whose prompt runs, else to the one that prompted last."""
-        running = self.turns.running
-        if running is not None and running.state != "running":
-            return None
+        with self._asking():
+            return await self.questions.ask(question, self._asked())
+
+    async def ask_form(self, form: Form) -> FormAnswer:
+        """A form of the backend: to the client that a question would go to."""
+        with self._asking():
+            return await self.questions.ask_form(form, self._asked())
+
+    @contextmanager
+    def _asking(self) -> Generator[None]:
+        """Who follows the list hears that something is asked, and that it is no more."""
         self.changed()
         try:
-            return await self.questions.ask(question, running.client if running is not None else self._driver)
+            yield
         finally:
             self.changed()
+
+    def form_done(self, form_id: str) -> None:
+        """The page of a form has done its work; see `SessionEvents.form_done`."""
+        self.questions.form_done(form_id)
+
+    def _asked(self) -> Client | None:
+        """Who answers what is asked now; nobody for a turn that is being cancelled."""
+        running = self.turns.running
+        if running is None:
+            return self._driver
+        return running.client if running.state == "running" else None
 
     async def _opening(self) -> tuple[Backend, SessionSpec, str | None]:
         """How to have it served now: resumed, or as a new one while the store has nothing of it."""

@@ -49,6 +49,7 @@ from acp_manifold.translators.claude.frames import (
     ControlResponse,
     Init,
     Mode,
+    PageDone,
     Reset,
     TitleChanged,
     parse,
@@ -69,6 +70,9 @@ INTERRUPT_LIMIT: Final = 10.0
 
 TITLE_LIMIT: Final = 60.0
 """Seconds a model has to think of a title."""
+
+MODELS_DELAY: Final = 1.0
+"""Seconds after the handshake, or a turn, before an endpoint is asked for its models."""
 
 TASK_LIMIT: Final = 10.0
 """Seconds to tell of a background task, or to end it; some milliseconds are usual."""
@@ -124,7 +128,9 @@ class ClaudeSession:
         self._resumed = resumed
         self._conversation = Conversation(spec.cwd)
         self._control = Control(self._send)
-        self._questions = Questions(tasks, self._send, events, spec.cwd, child.name, carried.remember)
+        self._questions = Questions(
+            tasks, self._send, events, spec.cwd, child.name, carried.remember, self._conversation.only_call
+        )
         self._title = LiveTitle(
             session_id,
             spec,
@@ -318,7 +324,6 @@ class ClaudeSession:
 
     def close(self) -> None:
         """The session is let go: whatever waits for the process ends now, not when its time is up. For `serve` only."""
-        self._options.close()
         self._set_gone("the session was closed")
 
     async def _shake_hands(self) -> None:
@@ -345,6 +350,17 @@ class ClaudeSession:
             self._turn.go.set()
         else:
             self._options.refresh()
+        self._tasks.start_soon(self._learn_models)
+
+    async def _learn_models(self) -> None:
+        """Find out what an endpoint that is not the maker's own serves, when nobody waits for anything."""
+        from acp_manifold.adapters.claude import endpoint
+
+        await anyio.sleep(MODELS_DELAY)
+        while self._turn is not None:
+            await self._turn.ended.wait()
+            await anyio.sleep(MODELS_DELAY)
+        self._options.served(await endpoint.models(self._endpoint))
 
     def _route(self) -> Pending | None:
         """Have the client's endpoint hold against the person's settings."""
@@ -432,6 +448,9 @@ class ClaudeSession:
     def _on_withdrawal(self, frame: ControlCancel) -> None:
         self._questions.withdrawn(frame.id)
 
+    def _on_page(self, frame: PageDone) -> None:
+        self._questions.page_done(frame)
+
     def _on_title(self, frame: TitleChanged) -> None:
         if frame.title:
             told = self._title.told(frame.title)
@@ -505,6 +524,7 @@ _HANDLERS: dict[type, Callable[[ClaudeSession, Any], None]] = {
     ControlResponse: ClaudeSession._on_answer,  # pyright: ignore[reportPrivateUsage]
     ControlRequest: ClaudeSession._on_request,  # pyright: ignore[reportPrivateUsage]
     ControlCancel: ClaudeSession._on_withdrawal,  # pyright: ignore[reportPrivateUsage]
+    PageDone: ClaudeSession._on_page,  # pyright: ignore[reportPrivateUsage]
     TitleChanged: ClaudeSession._on_title,  # pyright: ignore[reportPrivateUsage]
     Init: ClaudeSession._on_init,  # pyright: ignore[reportPrivateUsage]
     Reset: ClaudeSession._on_reset,  # pyright: ignore[reportPrivateUsage]

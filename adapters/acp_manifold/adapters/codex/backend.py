@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -297,10 +297,6 @@ class CodexBackend:
 
         if is_thread_id(session_id):
             await delete_thread(await self._living.need(), session_id)
-
-    def offer_models(self, ids: Sequence[str] | None) -> None:
-        """Models of a custom endpoint."""
-        self._living.shelf.offer(ids)
 
     def lab(self, folder: Path, model_url: str) -> dict[str, str]:
         """Make a private home for the scripted model."""

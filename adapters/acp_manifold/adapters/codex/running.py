@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 
 from acp_manifold.bridge.errors import BackendFault, BackendGone, BridgeError, LoginNeeded
-from acp_manifold.translators.codex.failures import failure_of
+from acp_manifold.translators.codex.failures import failure_of, stop_of
 from acp_manifold.translators.codex.turn import Stream
 from acp_manifold.translators.narrow import JsonObject, obj, text
 from acp_manifold.translators.updates import StopReason, TurnEnd
@@ -60,9 +60,13 @@ class Running:
             raise BackendGone(self.gone.message, self.gone.data)
         status = text(self.outcome, "status")
         if status == "failed":
-            raise _fault(obj(self.outcome, "error") or stream.failure)
+            error = obj(self.outcome, "error") or stream.failure
+            stopped = stop_of(error)
+            if stopped is None:
+                raise _fault(error)
+            return stream.end(stopped)
         reason: StopReason = "cancelled" if status == "interrupted" else "end_turn"
-        return TurnEnd(reason, stream.input_tokens or None, stream.output_tokens or None)
+        return stream.end(reason)
 
 
 def _fault(error: JsonObject) -> BridgeError:

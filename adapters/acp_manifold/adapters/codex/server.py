@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -26,6 +26,9 @@ from .greeting import GREETING, GREETING_ID
 from .limits import Limits
 from .program import environment, neutral_directory, server_command
 from .stubborn import unload
+
+if TYPE_CHECKING:
+    from acp_manifold.translators.updates import Notice
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +52,10 @@ class Route(Protocol):
 
     async def room(self) -> None:
         """Wait while whoever is told of the thread is too far behind to be told more."""
+        ...
+
+    def noticed(self, notice: Notice) -> None:
+        """The server has something to say that is about no thread."""
         ...
 
     def server_gone(self, reason: BackendGone) -> None:
@@ -85,6 +92,10 @@ class AppServer:
         self._tasks: TaskGroup | None = None
         self._named = named
         self._renames: dict[str, list[_Rename]] = {}
+        self._noted: list[Notice] = []
+        """What the server said about no thread in particular, each once."""
+        self._untold: list[Notice] = []
+        """What of it nobody was there to hear."""
 
     @property
     def alive(self) -> bool:
@@ -236,7 +247,7 @@ class AppServer:
         if route is not None:
             self._fed.add(route)
             route.notified(method, params)
-        handler = _ANYWHERE.get(method)
+        handler = ANYWHERE.get(method)
         if handler is not None:
             handler(self, params)
         elif route is None:
@@ -289,6 +300,31 @@ class AppServer:
     def warned(self, params: JsonObject) -> None:
         """Codex has something to say about its set-up."""
         logger.info("codex: %s", text(params, "message") or text(params, "summary"))
+        if as_str(params.get("threadId")) is None:
+            self._note("warning" if "message" in params else "configWarning", params)
+
+    def limited(self, params: JsonObject) -> None:
+        """How much of the account's limits is used."""
+        self._note("account/rateLimits/updated", params)
+
+    def _note(self, method: str, params: JsonObject) -> None:
+        # Seldom needed, and not before there is a session.
+        from acp_manifold.translators.codex import notices
+
+        notice = notices.of(method, params)
+        if notice is None or notice in self._noted:
+            return
+        self._noted.append(notice)
+        for route in self.routes.values():
+            route.noticed(notice)
+        if not self.routes:
+            self._untold.append(notice)
+
+    def welcome(self, route: Route) -> None:
+        """Tell a route what was said while there was none."""
+        untold, self._untold = self._untold, []
+        for notice in untold:
+            route.noticed(notice)
 
 
 class _Rename:
@@ -301,11 +337,12 @@ class _Rename:
         self.name: str | None = None
 
 
-_ANYWHERE: dict[str, Callable[[AppServer, JsonObject], None]] = {
+ANYWHERE: dict[str, Callable[[AppServer, JsonObject], None]] = {
     "thread/name/updated": AppServer.name_updated,
     "configWarning": AppServer.warned,
     "deprecationNotice": AppServer.warned,
     "warning": AppServer.warned,
+    "account/rateLimits/updated": AppServer.limited,
 }
 """Notifications that count whether or not their thread is open here."""
 

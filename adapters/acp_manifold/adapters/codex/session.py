@@ -24,17 +24,29 @@ from acp_manifold.bridge.errors import (
     RemoteError,
     TaskNotFound,
 )
+from acp_manifold.translators.codex.failures import failure_of, stop_of
 from acp_manifold.translators.codex.items import Updates
-from acp_manifold.translators.codex.prompts import INPUT_LIMIT, text_size, to_input
+from acp_manifold.translators.codex.prompts import INPUT_LIMIT, refused, text_size, to_input
 from acp_manifold.translators.codex.turn import Stream, item_of
 from acp_manifold.translators.narrow import JsonObject, obj, text
-from acp_manifold.translators.updates import BackgroundTask, ConfigOption, Prompt, TaskOutput, TurnEnd, Unknown
+from acp_manifold.translators.updates import (
+    BackgroundTask,
+    ConfigOption,
+    MessageChunk,
+    Notice,
+    Prompt,
+    TaskOutput,
+    Text,
+    TurnEnd,
+    Unknown,
+)
 
 from .asking import Asking
 from .client import Asked, NoAnswer, RequestId
 from .config import thread_params, usual_provider
 from .faults import NO_ROLLOUT, at_lost_endpoint, fault_of, is_turn_over
 from .options import ThreadOptions
+from .program import codex_home
 from .running import Running
 from .server import AppServer
 from .shelf import Shelf
@@ -45,6 +57,9 @@ logger = logging.getLogger(__name__)
 
 CLOSE_LIMIT = 2.0
 """Seconds for the end of a session; a few milliseconds are usual. The rest is Codex' to clear away."""
+
+ENDPOINT_DELAY = 1.0
+"""Seconds after the opening, or a turn, before an endpoint is asked for its models: nobody is to wait for that."""
 
 HEED_LIMIT = 1.0
 """Seconds of them for a turn to stop when it is interrupted; some milliseconds are usual."""
@@ -127,6 +142,17 @@ class CodexSession:
         """Set an option, for the turns that come; see `BackendSession.set_option`."""
         await self._options.set(option_id, value)
 
+    async def learn(self) -> None:
+        """Find out, in the background, which models there are. For `open_session` only."""
+        from .endpoint import models
+
+        await self._options.learn()
+        await anyio.sleep(ENDPOINT_DELAY)
+        while self._running is not None:
+            await self._running.ended.wait()
+            await anyio.sleep(ENDPOINT_DELAY)
+        self._options.served(await models(self._spec.endpoint, codex_home()))
+
     async def room(self) -> None:
         """Wait while the session's clients are behind; see `SessionEvents.room`."""
         await self._events.room()
@@ -202,6 +228,7 @@ class CodexSession:
             self._options.opened(self._id, result)
             self._server.claim(self._id, self)
             self._server.routes[self._id] = self
+            self._server.welcome(self)
         elif not self._server.is_held(self._id):
             self._client.post("thread/unsubscribe" if self._had_turn else "thread/delete", {"threadId": self._id})
 
@@ -268,7 +295,7 @@ class CodexSession:
 
     async def prompt(self, prompt: Prompt) -> TurnEnd:
         """Run one turn."""
-        _check_size(prompt)
+        _check(prompt)
         run = self._running = Running()
         self._had_turn = True
         try:
@@ -310,7 +337,7 @@ class CodexSession:
 
     async def steer(self, prompt: Prompt) -> bool:
         """Add a message to the turn; see `BackendSession.steer`. codex-cli 0.163.0 cuts a streaming answer short."""
-        _check_size(prompt)
+        _check(prompt)
         run = self._running
         if run is None:
             return False
@@ -400,7 +427,7 @@ class CodexSession:
         if turn_id is not None and turn_id == self._active:
             self._tell(self._stream.translate(method, params))
             return
-        handler = _OF_THREAD.get(method)
+        handler = OF_THREAD.get(method)
         if handler is not None:
             handler(self, params)
         elif turn_id is not None and item_of(params) in self._stream.open:
@@ -423,6 +450,10 @@ class CodexSession:
             self._asking.refuse(request_id, method, params, self._stream.items)
         else:
             self._asking.ask(request_id, method, params, self._stream.items)
+
+    def noticed(self, notice: Notice) -> None:
+        """The server has something to say that is about no thread."""
+        self._tell(self._stream.once(notice))
 
     def server_gone(self, reason: BackendGone) -> None:
         """The server ended: the turn fails, its tool calls too, and questions are taken back."""
@@ -451,6 +482,7 @@ class CodexSession:
         if turn_id == self._active:
             self._active = None
             self._turn_over.set()
+            self._asking.turn_over()
             interrupted = text(turn, "status") == "interrupted"
             commands = self._stream.commands()
             # A command that a finished turn leaves running goes on; one of an interrupted turn is ended.
@@ -458,6 +490,9 @@ class CodexSession:
             if interrupted and run is not None:
                 run.left = commands
         if run is not None and run.id == turn_id:
+            if (error := obj(turn, "error")) and stop_of(error) is not None:
+                # How the turn stopped is no error to a client; why, it reads here.
+                self._tell((MessageChunk("agent", Text(failure_of(error).text), f"{turn_id}-end"),))
             run.end(turn)
 
     def request_resolved(self, params: JsonObject) -> None:
@@ -470,6 +505,11 @@ class CodexSession:
         self._mcp_servers.add(name)
         if text(params, "status") == "failed":
             logger.warning("codex session %s: MCP server %s: %s", self._id, name, text(params, "error"))
+            self._tell(self._stream.translate("mcpServer/startupStatus/updated", params))
+
+    def warned(self, params: JsonObject) -> None:
+        """Codex has something to say about the thread."""
+        self._tell(self._stream.translate("warning", params))
 
     def thread_ended(self, params: JsonObject) -> None:
         """The thread was unloaded, archived or deleted by somebody else."""
@@ -484,16 +524,19 @@ class CodexSession:
         """Nothing of the session changes."""
 
 
-def _check_size(prompt: Prompt) -> None:
+def _check(prompt: Prompt) -> None:
+    """Raises `InvalidParams` for what Codex would not take."""
     size = text_size(prompt)
     if size > INPUT_LIMIT:
         raise InvalidParams(
             f"The prompt has {size:,} characters; Codex takes {INPUT_LIMIT:,} at most",
             {"reason": "input_too_large"},
         )
+    if (wrong := refused(prompt)) is not None:
+        raise InvalidParams(f"prompt[{wrong[0]}]: {wrong[1]}")
 
 
-_OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
+OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
     "turn/started": CodexSession.turn_started,
     "turn/completed": CodexSession.turn_completed,
     "serverRequest/resolved": CodexSession.request_resolved,
@@ -503,7 +546,8 @@ _OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
     "thread/deleted": CodexSession.thread_ended,
     "thread/settings/updated": CodexSession.settings_updated,
     "thread/name/updated": CodexSession.ignore,
-    "warning": CodexSession.ignore,
+    "warning": CodexSession.warned,
+    "guardianWarning": CodexSession.warned,
 }
 """Notifications that name no turn, or name it inside."""
 
@@ -549,6 +593,7 @@ async def open_session(
                 await looked.wait()
                 if wanting is not None:
                     raise wanting
+            tasks.start_soon(session.learn)
             yield session
         except Exception as exc:
             # Carried past the task group, which would wrap it: the caller is to see it as it was raised.

@@ -100,24 +100,34 @@ class _Streamed:
 
     def call(self, call: Call) -> bytes:
         name, arguments = _tool(call)
+        server, separator, tool = name.rpartition("__")
         item: JsonObject = {
             "type": "function_call",
             "id": self._ids.new("fc"),
             "call_id": self._ids.new("call"),
-            "name": name,
+            # The tools of an MCP server are in a namespace of their own.
+            **({"namespace": server, "name": tool} if separator else {"name": name}),
             "arguments": json.dumps(arguments),
         }
         return self._hush() + self._added(item) + self._done(item)
 
-    def end(self) -> bytes:
+    def piece(self, piece: JsonObject) -> bytes:
+        return self._hush() + self._added(piece) + self._done(piece)
+
+    def end(self, stop: str | None, tokens: int | None) -> bytes:
+        read = 10 if tokens is None else tokens
         usage = {
-            "input_tokens": 10,
+            "input_tokens": read,
             "input_tokens_details": None,
             "output_tokens": 5,
             "output_tokens_details": None,
-            "total_tokens": 15,
+            "total_tokens": read + 5,
         }
-        return self._hush() + event("response.completed", response={"id": self._response, "usage": usage})
+        response: JsonObject = {"id": self._response, "usage": usage}
+        if stop is not None:
+            response["incomplete_details"] = {"reason": stop}
+            return self._hush() + event("response.incomplete", response=response)
+        return self._hush() + event("response.completed", response=response)
 
     def _added(self, item: JsonObject) -> bytes:
         return event("response.output_item.added", output_index=self._index, item=item)

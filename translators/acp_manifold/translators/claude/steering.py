@@ -65,10 +65,8 @@ def joined(before: Outcome | None, now: Outcome) -> Outcome:
     """How a turn of several cycles ended: as the last one, with the tokens of all."""
     if not isinstance(before, TurnEnd) or not isinstance(now, TurnEnd):
         return now
-    return now._replace(
-        input_tokens=_sum(before.input_tokens, now.input_tokens),
-        output_tokens=_sum(before.output_tokens, now.output_tokens),
-    )
+    tokens = [_sum(one, other) for one, other in zip(before[1:], now[1:], strict=True)]
+    return TurnEnd(now.stop_reason, *tokens)
 
 
 def _sum(one: int | None, other: int | None) -> int | None:
