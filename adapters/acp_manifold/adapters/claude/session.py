@@ -108,6 +108,8 @@ class _Turn:
     go: anyio.Event = field(default_factory=anyio.Event)
     """Set when there is nothing left to wait for before the prompt is sent, or no sense in sending it."""
     ended: anyio.Event = field(default_factory=anyio.Event)
+    added: Prompt = ()
+    """What was added before the prompt was sent."""
     sent: bool = False
     interrupted: bool = False
     lookup: anyio.CancelScope | None = None
@@ -253,9 +255,10 @@ class ClaudeSession:
                 if end is not None:
                     return end
             self._title.write_first()
-            self._conversation.begin(turn.uuid, prompt)
+            said = (*prompt, *turn.added)
+            self._conversation.begin(turn.uuid, said)
             turn.sent = True
-            self._send(user_message(prompt, turn.uuid))
+            self._send(user_message(said, turn.uuid))
             if self._options.stale:
                 # Not asked before: the first prompt does not wait for it.
                 self._options.refresh()
@@ -279,6 +282,20 @@ class ClaudeSession:
             self._events.update(MessageChunk("agent", Text(words)))
         return TurnEnd("cancelled" if turn.lookup.cancelled_caught else "end_turn")
 
+    async def steer(self, prompt: Prompt) -> bool:
+        """Add a message to the running turn; see `BackendSession.steer`."""
+        turn = self._turn
+        if turn is None or turn.interrupted or turn.ended.is_set() or self._gone is not None:
+            return False
+        if turn.lookup is not None:
+            return False
+        if not turn.sent:
+            turn.added = (*turn.added, *prompt)
+            return True
+        message = str(uuid.uuid4())
+        self._send(user_message(prompt, message, self._conversation.steer(message, prompt)))
+        return True
+
     async def interrupt(self) -> None:
         """Stop the running turn; see `BackendSession.interrupt`."""
         turn = self._turn
@@ -291,6 +308,9 @@ class ClaudeSession:
                 turn.lookup.cancel()
             return
         self._conversation.interrupt()
+        for message in self._conversation.steered.open:
+            # An interrupt leaves what is queued, which Claude Code 2.1.332 would then begin.
+            self._control.post({"subtype": "cancel_async_message", "message_uuid": message})
 
         def answered(answer: JsonObject) -> None:
             if self._turn is turn:
