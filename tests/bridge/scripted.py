@@ -255,6 +255,7 @@ class ScriptedBackend:
         self.name = name
         self.label = name.capitalize()
         self.install_hint = f"install {name}"
+        self.mcp_sse = False
         self.endpoint_types: tuple[str, ...] = ("openai",)
         self.auth = AuthMethod(
             f"{name}-login", f"Log in to {name}", f"Run `{name} login` in a terminal.", (name, "login")

@@ -70,7 +70,7 @@ async def test_what_is_advertised_is_served_and_nothing_else(tmp_path: Path) -> 
         ({"cwd": "/tmp\0x"}, "cwd"),
         ({"cwd": "/", "mcpServers": {}}, "mcpServers"),
         ({"cwd": "/", "mcpServers": [{"name": "x"}]}, "mcpServers[0].command"),
-        ({"cwd": "/", "mcpServers": [{"name": "x", "type": "sse", "url": "http://x"}]}, "mcpServers[0].type"),
+        ({"cwd": "/", "mcpServers": [{"name": "x", "type": "acp", "serverId": "x"}]}, "mcpServers[0].type"),
         ({"cwd": "/", "mcpServers": [{"name": "", "command": "", "env": [{"name": 1}]}]}, "mcpServers[0].env[0].name"),
         ({"cwd": "/", "additionalDirectories": ["rel"]}, "additionalDirectories[0]"),
         ({"cwd": "/", "_meta": {"acp-manifold": {"backend": "nobody"}}}, "backend"),

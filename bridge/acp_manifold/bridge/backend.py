@@ -317,6 +317,8 @@ class Backend(Protocol):
     """The CLI's own name."""
     install_hint: str
     """One line: how to install the CLI."""
+    mcp_sse: bool
+    """Whether it takes MCP servers that speak SSE; one that doesn't refuses the session (`InvalidParams`)."""
 
     endpoint_types: tuple[str, ...]
     """The APIs an endpoint set by a client may speak, in the protocol's words (`anthropic`, `openai`); empty: none."""

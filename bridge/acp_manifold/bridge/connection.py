@@ -240,7 +240,9 @@ class Connection:
         self.can = client_capabilities(params)
         if first:
             self.hub.warm_up()
-        return v1.initialize_result(__version__, auth_methods(self.hub.backends.values(), self.can), self.can)
+        backends = self.hub.backends.values()
+        sse = any(backend.mcp_sse for backend in backends)
+        return v1.initialize_result(__version__, auth_methods(backends, self.can), self.can, sse=sse)
 
     async def _new(self, params: JsonObject, call: Call) -> JsonObject:
         session = await self.hub.new(requests.session_setup(params), self)

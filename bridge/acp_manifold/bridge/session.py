@@ -20,11 +20,13 @@ from acp_manifold.translators.updates import (
     BackgroundTask,
     Commands,
     ConfigOption,
+    MessageChunk,
     Options,
     Prompt,
     Question,
     SessionInfo,
     TaskOutput,
+    Text,
     Update,
 )
 
@@ -53,6 +55,9 @@ if TYPE_CHECKING:
     from acp_manifold.translators.forms import Form, FormAnswer
 
 logger = logging.getLogger(__name__)
+
+BEGUN_ANEW = "The conversation begins anew. What was said before stays in the list of sessions."
+"""What clients are told when a conversation was cleared: the CLIs say nothing."""
 
 
 class Bound(Protocol):
@@ -145,6 +150,8 @@ class Session:
         self._follows = ExitStack()
         self._following: Key | None = None
         self._from_store = known is not None
+        self._early: list[Update] = []
+        """What a backend has told before our id is known: told as soon as it is."""
         self._left: Key | None = None
         """What the session was before its conversation began anew, as long as nothing was said since."""
         self._left_title: _LeftTitle | None = None
@@ -293,6 +300,9 @@ class Session:
         """An event of the backend: to every attached client."""
         if self._ending or self._muted:
             return
+        if not self.id:
+            self._early.append(update)
+            return
         self._rest.stir()
         if isinstance(update, Commands):
             if update == self._commands:
@@ -311,6 +321,7 @@ class Session:
         self._from_store = False
         self._left = self._left or self.key
         self._name(Key(self._serving.name, session_id))
+        self.update(MessageChunk("agent", Text(BEGUN_ANEW)))
 
     async def room(self) -> None:
         """Wait while a client is too far behind to be told more; see `SessionEvents.room`."""
@@ -365,6 +376,9 @@ class Session:
         if self._serving is self.backend:
             self._options = live.options
             self._tell_options()
+        early, self._early = self._early, []
+        for update in early:
+            self.update(update)
 
     def _name(self, key: Key) -> None:
         """What the backend calls the session now."""
@@ -625,7 +639,7 @@ class Session:
         try:
             with self._working():
                 title = await live.generate_title(text)
-            if title is None or self._keeper.version(key) != version:
+            if title is None or self._keeper.version(key) != version or self.key != key:
                 return
             if self._keeper.heard(key, title, "generated") == "news":
                 self.tell_title(self._keeper.current(key).text)

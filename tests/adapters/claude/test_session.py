@@ -40,7 +40,7 @@ async def test_a_turn_is_told_and_ends_with_its_result(
     assert listener.said == "Hello"
     assert [
         command.name for update in listener.updates if isinstance(update, Commands) for command in update.commands
-    ] == ["compact"]
+    ] == ["compact", "status", "mcp", "skills"]
     assert fake.users(session.id) == ["hi"]
 
 

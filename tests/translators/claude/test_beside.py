@@ -98,15 +98,6 @@ def test_a_line_of_an_unknown_kind_is_known_as_such() -> None:
     assert told == [] and isinstance(conversation.unknown, Unknown)
 
 
-def test_an_mcp_server_that_failed_is_told_once() -> None:
-    servers = [{"name": "a", "status": "failed"}, {"name": "b", "status": "connected"}]
-    _, told = feed(*[system("init", mcp_servers=servers)] * 2)
-    assert [(notice.severity, notice.title) for notice in told if isinstance(notice, Notice)] == [
-        ("error", "MCP server a could not be started")
-    ]
-    assert len(told) == 1
-
-
 def test_a_compaction_begins_once_and_ends() -> None:
     begins = system("status", status="compacting")
     _, told = feed(begins, begins, system("status", status=None, compact_result="success"))

@@ -28,12 +28,6 @@ from acp_manifold.translators.updates import (
         ("warning", {"message": "key sk-abcdefgh"}, Notice("warning", "key sk-...")),
         ("configWarning", {"summary": "Odd", "details": "line 3"}, Notice("warning", "Odd", "line 3")),
         ("model/rerouted", {"fromModel": "a", "toModel": "b"}, Notice("warning", "a gave way to b")),
-        ("mcpServer/startupStatus/updated", {"name": "a", "status": "ready"}, None),
-        (
-            "mcpServer/startupStatus/updated",
-            {"name": "a", "status": "failed", "error": "no such file"},
-            Notice("error", "MCP server a could not be started", "no such file. The session goes on without its tools"),
-        ),
         ("error", {"willRetry": False, "error": {"message": "x"}}, None),
         (
             "error",

@@ -28,7 +28,7 @@ from acp_manifold.bridge.errors import BackendGone, LoginNeeded, SessionNotFound
 from acp_manifold.bridge.starting import Started, pipe, start
 
 from . import program as programs
-from .config import thread_params
+from .config import names_of, refuse_what_is_not_taken, thread_params
 from .greeting import GREETING
 from .ids import is_thread_id
 from .limits import Limits
@@ -50,6 +50,7 @@ class CodexBackend:
     name = "codex"
     label = "Codex"
     install_hint = "pip install openai-codex-cli-bin, or npm install -g @openai/codex"
+    mcp_sse = False
     endpoint_types: tuple[str, ...] = ("openai",)
 
     def __init__(self) -> None:
@@ -202,14 +203,16 @@ class CodexBackend:
         life = self._living
         if resume is not None and not is_thread_id(resume):
             raise SessionNotFound(resume)
+        refuse_what_is_not_taken(spec.mcp_servers)
         server = await life.need()
+        names = names_of(spec.mcp_servers, await server.configured_servers(spec.cwd)) if spec.mcp_servers else {}
         # Asked for before the import, since the answer takes longer. Nothing is awaited between the two.
-        new = server.client.begin("thread/start", thread_params(spec)) if resume is None else None
+        new = server.client.begin("thread/start", thread_params(spec, names)) if resume is None else None
         from .session import open_session
 
         no_login = self._no_login if spec.endpoint is None else self._has_login
         async with open_session(
-            server, spec, events, life.remember, new or (resume or "").lower(), no_login, life.shelf
+            server, spec, names, events, life.remember, new or (resume or "").lower(), no_login, life.shelf
         ) as session:
             yield session
 

@@ -15,7 +15,6 @@ NEVER_USED = (
     "item/fileChange/outputDelta",
     "item/fileChange/patchUpdated",
     "remoteControl/status/changed",
-    "skills/changed",
     "thread/goal/cleared",
     "thread/goal/updated",
     "thread/readState/changed",

@@ -60,11 +60,17 @@ class ThreadOptions:
         return self._held.model if self._held is not None else None
 
     def opened(self, thread_id: str, result: JsonObject) -> None:
-        """The thread is open, with these settings."""
-        self._thread = thread_id
+        """The thread is open, with these settings; or the conversation goes on in this one, after `/clear`.
+
+        What was chosen for the one before is for `restore` to set in the new one too.
+        """
+        before, self._thread = self._thread, thread_id
         self._held = self._configured = wire.opened(result)
-        self._told = self.options
-        self._shelf.listeners.append(self.changed)
+        if before in self._shelf.chosen:
+            self._shelf.chosen[thread_id] = self._shelf.chosen[before]
+        if not before:
+            self._told = self.options
+            self._shelf.listeners.append(self.changed)
 
     async def learn(self) -> None:
         """Have the models told, a while after the thread was opened."""

@@ -16,11 +16,15 @@ from .program import login_command
 class Running:
     """What is known of the turn so far. Changed by the reader's task alone, but for `cancelling`."""
 
-    __slots__ = ("cancelling", "ended", "gone", "id", "identified", "left", "outcome", "started")
+    __slots__ = ("cancelling", "ended", "gone", "id", "identified", "inner", "left", "outcome", "started", "unnamed")
 
     def __init__(self) -> None:
         self.id: str | None = None
         """Codex' id, once it has answered `turn/start`."""
+        self.unnamed = False
+        """Whether Codex has taken the request for the turn without naming it: the next that starts is it."""
+        self.inner: str | None = None
+        """The turn inside it that does the work, of a review: what Codex wants interrupted (codex-cli 0.163.0)."""
         self.identified = anyio.Event()
         """Set with `id`, and at the end at the latest."""
         self.started = anyio.Event()

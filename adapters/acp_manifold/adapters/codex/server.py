@@ -84,6 +84,8 @@ class AppServer:
         """Who was told something since the last read."""
         self.doubted = False
         """Whether it has left something unanswered, so that it should be checked before it is relied on."""
+        self.told_faults: set[tuple[str, str]] = set()
+        """Thread and MCP server for each fault a person was told of: a thread that comes back tells none twice."""
         self._held: dict[str, object] = {}
         self._freeing: dict[str, anyio.Event] = {}
         self._ended = anyio.Event()
@@ -297,6 +299,25 @@ class AppServer:
             rename.told.set()
         self._named(thread_id, name)
 
+    async def configured_servers(self, cwd: str) -> frozenset[str]:
+        """The names of the MCP servers in the configuration that holds in a directory; none if it can't be read.
+
+        Raises:
+            BackendGone: It is gone.
+        """
+        try:
+            result = await self.client.request("config/read", {"cwd": cwd, "includeLayers": False})
+        except RemoteError as exc:
+            # Whoever starts a thread with it is told what is wrong with it.
+            logger.debug("codex: the configuration of %s can't be read: %s", cwd, exc.message)
+            return frozenset()
+        return frozenset(obj(obj(result, "config"), "mcp_servers"))
+
+    def skills_changed(self, params: JsonObject) -> None:
+        """Skills were added, changed or removed, for whichever threads."""
+        for route in list(self.routes.values()):
+            route.notified("skills/changed", params)
+
     def warned(self, params: JsonObject) -> None:
         """Codex has something to say about its set-up."""
         logger.info("codex: %s", text(params, "message") or text(params, "summary"))
@@ -339,6 +360,7 @@ class _Rename:
 
 ANYWHERE: dict[str, Callable[[AppServer, JsonObject], None]] = {
     "thread/name/updated": AppServer.name_updated,
+    "skills/changed": AppServer.skills_changed,
     "configWarning": AppServer.warned,
     "deprecationNotice": AppServer.warned,
     "warning": AppServer.warned,

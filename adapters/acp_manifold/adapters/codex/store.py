@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from acp_manifold.bridge.backend import ListQuery
 from acp_manifold.bridge.errors import BackendFault, BridgeError, RemoteError, SessionNotFound
-from acp_manifold.translators.codex.items import replayed
+from acp_manifold.translators.codex.items import is_review_again, replayed, review_in
 from acp_manifold.translators.codex.threads import ThreadRow, row_of
 from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, obj, text
 from acp_manifold.translators.updates import Unknown, Update
@@ -148,14 +148,16 @@ async def replay_thread(server: AppServer, thread_id: str, emit: Callable[[Updat
     if not is_thread_id(thread_id):
         raise SessionNotFound(thread_id)
     seen: set[str] = set()
+    review: str | None = None
     cursor: str | None = None
     while True:
         items, cursor = await _history(server, thread_id, cursor)
         for item in items:
             item_id = text(item, "id")
-            if item_id in seen:
+            if item_id in seen or is_review_again(item, review):
                 continue
             seen.add(item_id)
+            review = review_in(item)
             for update in replayed(item):
                 if not isinstance(update, Unknown):
                     emit(update)

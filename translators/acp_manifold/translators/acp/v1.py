@@ -288,13 +288,16 @@ def session_row(
     return row
 
 
-def initialize_result(version: str, auth_methods: list[JsonObject], can: ClientCapabilities) -> JsonObject:
+def initialize_result(
+    version: str, auth_methods: list[JsonObject], can: ClientCapabilities, *, sse: bool
+) -> JsonObject:
     """The answer to `initialize`: what is advertised here is what the connection serves.
 
     Args:
         version: Ours.
         auth_methods: How to log in.
         can: What the client takes: what only some clients take is advertised to those alone.
+        sse: Whether any backend takes MCP servers that speak SSE.
     """
     result: JsonObject = {
         "protocolVersion": VERSION,
@@ -302,7 +305,7 @@ def initialize_result(version: str, auth_methods: list[JsonObject], can: ClientC
         "agentCapabilities": {
             "loadSession": True,
             "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-            "mcpCapabilities": {"http": True, "sse": False},
+            "mcpCapabilities": {"http": True, "sse": sse},
             "sessionCapabilities": {
                 "list": {},
                 "resume": {},

@@ -64,8 +64,18 @@ class Init(NamedTuple):
     """Slash commands that only make sense in a terminal."""
     raw: JsonObject
     """All of it: permission mode, model, output style, fast mode."""
-    servers: tuple[tuple[str, str], ...] = ()
-    """MCP servers and the status of each."""
+    mcp_servers: tuple[tuple[str, str], ...] = ()
+    """Name and state of each MCP server: `connected`, `failed`, `needs-auth`, `pending`, `disabled`."""
+
+
+FAULTS = frozenset({"failed", "needs-auth"})
+"""States in which an MCP server serves nothing until somebody does something about it."""
+
+
+class CommandsChanged(NamedTuple):
+    """There are other slash commands than before: prompts of an MCP server, say."""
+
+    raw: JsonObject
 
 
 class Reset(NamedTuple):
@@ -178,6 +188,7 @@ Frame: TypeAlias = (
     | Init
     | State
     | TitleChanged
+    | CommandsChanged
     | Reset
     | Mode
     | TaskStarted
@@ -247,6 +258,8 @@ def _system(raw: JsonObject) -> Frame:
         names = [name for name in as_list(raw.get("terminal_slash_commands")) if isinstance(name, str)]
         servers = [(text(server, "name"), text(server, "status")) for server in as_objects(raw.get("mcp_servers"))]
         return Init(tuple(names), raw, tuple(servers))
+    if subtype == "commands_changed":
+        return CommandsChanged(raw)
     if subtype == "session_state_changed":
         return State(text(raw, "state"))
     if subtype == "session_title_changed":

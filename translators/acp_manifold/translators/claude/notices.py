@@ -24,25 +24,10 @@ _WINDOWS = {
     "seven_day_sonnet": "weekly limit for Sonnet",
     "overage": "limit for extra usage",
 }
-_MCP_TROUBLE = {
-    "failed": "MCP server {name} could not be started",
-    "needs-auth": "MCP server {name} needs a login",
-}
-
-
 def of_line(kind: str, raw: JsonObject) -> Notice | None:
     """The notice in a line of this kind (its `subtype`, or its `type` where it has none); None if it holds none."""
     read = _READERS.get(kind)
     return read(raw) if read is not None else None
-
-
-def of_servers(name: str, status: str) -> Notice | None:
-    """What to say of an MCP server that has this status at the head of a turn."""
-    trouble = _MCP_TROUBLE.get(status)
-    if trouble is None:
-        return None
-    severity: Severity = "error" if status == "failed" else "warning"
-    return Notice(severity, trouble.format(name=name), "The session goes on without its tools")
 
 
 def _informational(raw: JsonObject) -> Notice | None:

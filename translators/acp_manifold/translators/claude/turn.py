@@ -18,7 +18,6 @@ from acp_manifold.translators.narrow import JsonObject, as_int, as_objects, as_s
 from acp_manifold.translators.updates import (
     Compaction,
     MessageChunk,
-    Notice,
     Text,
     ToolCallUpdate,
     TurnEnd,
@@ -27,7 +26,7 @@ from acp_manifold.translators.updates import (
     Usage,
 )
 
-from . import notices, plans
+from . import plans
 from .background import Tasks
 from .deltas import Messages, ToolUse
 from .endings import Failure, Outcome, ending
@@ -35,7 +34,6 @@ from .frames import (
     Assistant,
     Compacting,
     Frame,
-    Init,
     Lifecycle,
     Noted,
     Result,
@@ -78,7 +76,6 @@ class Conversation:
         self._calls: dict[str, _OpenCall] = {}
         self._plan = plans.Tasks()
         self._agents = Subagents(cwd)
-        self._noted: set[Notice] = set()
         """Notices that hold for a while and come again with each turn."""
         self._compaction: str | None = None
         self._error: str | None = None
@@ -273,20 +270,6 @@ class Conversation:
             told.append(update)
         return told
 
-    def _init(self, frame: Init) -> list[Update]:
-        return [
-            update
-            for name, status in frame.servers
-            if (notice := notices.of_servers(name, status)) is not None
-            for update in self._once(notice)
-        ]
-
-    def _once(self, notice: Notice) -> list[Update]:
-        if notice in self._noted:
-            return _NOTHING
-        self._noted.add(notice)
-        return [notice]
-
     def _notice(self, frame: Noted) -> list[Update]:
         return [frame.notice]
 
@@ -329,7 +312,6 @@ def _worth_saying(chunk: MessageChunk) -> bool:
 
 # Each function takes the one class it stands under; no type can say that of a table.
 _HANDLERS: dict[type, Callable[[Conversation, Any], list[Update]]] = {
-    Init: Conversation._init,  # pyright: ignore[reportPrivateUsage]
     Noted: Conversation._notice,  # pyright: ignore[reportPrivateUsage]
     Compacting: Conversation._compacting,  # pyright: ignore[reportPrivateUsage]
     StreamEvent: Conversation._stream,  # pyright: ignore[reportPrivateUsage]

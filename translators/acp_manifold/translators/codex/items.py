@@ -270,7 +270,6 @@ SILENT = {
     "hookPrompt": "what a hook adds for the model",
     "functionCallOutput": "what a tool without an item of its own gave the model",
     "sleep": "the model waits",
-    "enteredReviewMode": "the review's text comes when it ends",
 }
 """Item types that tell a person nothing, and why."""
 
@@ -330,7 +329,19 @@ def said_by(item: JsonObject) -> tuple[Role, str] | None:
         return "thought", "\n\n".join(part for part in parts if isinstance(part, str))
     if kind == "exitedReviewMode":
         return "agent", text(item, "review")
+    if kind == "enteredReviewMode":
+        return "thought", f"Review: {text(item, 'review').partition(chr(10))[0]}"
     return None
+
+
+def is_review_again(item: JsonObject, review: str | None) -> bool:
+    """Whether an item is the message in which the agent repeats the review it has just given (codex-cli 0.163.0)."""
+    return bool(review) and text(item, "type") == "agentMessage" and text(item, "text") == review
+
+
+def review_in(item: JsonObject) -> str | None:
+    """The text of a review, in the item that ends it."""
+    return text(item, "review") if text(item, "type") == "exitedReviewMode" else None
 
 
 def user_content(item: JsonObject) -> tuple[Content, ...]:

@@ -41,14 +41,6 @@ def _rerouted(params: JsonObject) -> Notice | None:
     return Notice("warning", f"{text(params, 'fromModel')} gave way to {text(params, 'toModel')}", None)
 
 
-def _server(params: JsonObject) -> Notice | None:
-    if text(params, "status") != "failed":
-        return None
-    title = f"MCP server {text(params, 'name')} could not be started"
-    why = without_keys(text(params, "error")) or "Codex gave no reason"
-    return Notice("error", title, f"{why}. The session goes on without its tools")
-
-
 def _retry(params: JsonObject) -> Notice | None:
     if params.get("willRetry") is not True:
         return None
@@ -106,7 +98,6 @@ _READERS: dict[str, Callable[[JsonObject], Notice | None]] = {
     "configWarning": _set_up,
     "deprecationNotice": _set_up,
     "model/rerouted": _rerouted,
-    "mcpServer/startupStatus/updated": _server,
     "error": _retry,
     "hook/completed": _hook,
     "account/rateLimits/updated": _limits,

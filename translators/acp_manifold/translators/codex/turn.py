@@ -83,7 +83,20 @@ class _Printed:
 class Stream:
     """What a thread has told so far, as far as the next line depends on it."""
 
-    __slots__ = ("_said", "failure", "items", "open", "_compaction", "_noted", "_output", "_total", "earlier", "tokens")
+    __slots__ = (
+        "_compaction",
+        "_noted",
+        "_output",
+        "_said",
+        "_total",
+        "earlier",
+        "failure",
+        "items",
+        "open",
+        "review",
+        "tokens",
+        "usage",
+    )
 
     def __init__(self) -> None:
         self._said: dict[str, int] = {}
@@ -97,6 +110,10 @@ class Stream:
         """Tool calls that have begun and not ended: item id -> item type."""
         self.items: dict[str, JsonObject] = {}
         """The open items that an approval request speaks of without repeating them, by id."""
+        self.review: str | None = None
+        """The review that this turn has given."""
+        self.usage: Usage | None = None
+        """How full the context is, as told last."""
         self.failure: JsonObject = {}
         """The last error that is not retried, as `TurnError`."""
         self.tokens: list[int] = [0] * len(_TOKENS)
@@ -108,6 +125,7 @@ class Stream:
         self.earlier = set(self.open)
         self.failure = {}
         self.tokens = [0] * len(_TOKENS)
+        self.review = None
 
     def translate(self, method: str, params: JsonObject) -> Updates:
         """The updates of one notification, often none; `Unknown` for a method nobody here knows."""
@@ -263,6 +281,9 @@ def _item_completed(stream: Stream, params: JsonObject) -> Updates:
         rest = stream.rest_of(text(item, "id"), text(item, "text"))
         chunk = (PlanChunk(text(item, "id"), rest),) if rest else ()
         return (*chunk, PlanText(text(item, "id"), text(item, "text")))
+    if items.is_review_again(item, stream.review):
+        return ()
+    stream.review = items.review_in(item) or stream.review
     said = items.said_by(item)
     if said is not None:
         return _message_completed(stream, item, *said)
@@ -309,7 +330,10 @@ def _tokens_used(stream: Stream, params: JsonObject) -> Updates:
     usage = obj(params, "tokenUsage")
     stream.count(usage)
     used, size = as_int(obj(usage, "last").get("totalTokens")), as_int(usage.get("modelContextWindow"))
-    return (Usage(used, size),) if used is not None and size else ()
+    if used is None or not size:
+        return ()
+    stream.usage = Usage(used, size)
+    return (stream.usage,)
 
 
 def _error(stream: Stream, params: JsonObject) -> Updates:
@@ -372,7 +396,6 @@ HANDLERS: dict[str, _Handler] = {
     "guardianWarning": _notice("guardianWarning"),
     "model/rerouted": _notice("model/rerouted"),
     "hook/completed": _notice("hook/completed"),
-    "mcpServer/startupStatus/updated": _notice("mcpServer/startupStatus/updated"),
 }
 """Notification method -> what it tells a client."""
 
