@@ -84,6 +84,9 @@ INTERRUPT_LIMIT: Final = 10.0
 TITLE_LIMIT: Final = 60.0
 """Seconds a model has to think of a title."""
 
+REST_LIMIT: Final = 1.0
+"""Seconds for a process whose turn is over to say that it is idle."""
+
 MODELS_DELAY: Final = 1.0
 """Seconds after the handshake, or a turn, before an endpoint is asked for its models."""
 
@@ -165,7 +168,7 @@ class ClaudeSession:
             mark,
             spec.cwd,
             events.update,
-            lambda: self.resting,
+            self._rests,
             child.name,
         )
         self._ready = anyio.Event()
@@ -176,6 +179,8 @@ class ClaudeSession:
         self._endpoint = spec.endpoint
         self._resetting = False
         """Whether the conversation was cleared, and no frame has told its new id."""
+        self._stirred: anyio.Event | None = None
+        """Set by the next frame, while somebody waits for the process to come to rest."""
         self._kept: frozenset[str] = frozenset()
         """Frames that a compaction has kept, by uuid: told already, they come once more."""
         self._offered: tuple[Command, ...] | None = None
@@ -213,6 +218,14 @@ class ClaudeSession:
             self._carried.bypass = False
             raise
         await self._options.set(option_id, value)
+
+    async def _rests(self) -> bool:
+        """Whether nothing goes on. The CLI says so some milliseconds after the result of a turn."""
+        with anyio.move_on_after(REST_LIMIT):
+            while not self.resting and self._turn is None and self._gone is None:
+                self._stirred = anyio.Event()
+                await self._stirred.wait()
+        return self.resting
 
     def abandon(self) -> None:
         """Tell the end of all that is open; see `BackendSession.abandon`."""
@@ -471,6 +484,9 @@ class ClaudeSession:
             handler(self, frame)
         elif self._conversation.unknown is not None:
             logger.debug("%s: unknown line %s/%s", self._child.name, raw.get("type"), raw.get("subtype"))
+        if self._stirred is not None:
+            self._stirred.set()
+            self._stirred = None
         if self._turn is not None and self._turn.sent and self._conversation.outcome is not None:
             self._turn.ended.set()
 
