@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 async def open_telling(session: Session, stored: str, replay: Replay) -> None:
     """Open a session of the store, and tell its history meanwhile, which is there long before the CLI is.
 
+    The first piece is told before anything is imported or started to open the session.
+
     Args:
         session: Not open yet.
         stored: What the store calls it.
@@ -34,18 +36,28 @@ async def open_telling(session: Session, stored: str, replay: Replay) -> None:
         BridgeError: It can't be opened, or not be told.
     """
     failure: BaseException | None = None
+    begun = anyio.Event()
+
+    async def room() -> None:
+        begun.set()
+        await replay.room()
+
     async with anyio.create_task_group() as tasks:
 
         async def tell() -> None:
             nonlocal failure
             try:
-                await tell_history(session, stored, replay)
+                await tell_history(session, stored, replay._replace(room=room))
             except BridgeError as exc:
                 failure = exc
+            finally:
+                begun.set()
 
         tasks.start_soon(tell)
+        await begun.wait()
         try:
-            await session.open()
+            if failure is None:
+                await session.open()
         except BridgeError as exc:
             # Carried past the task group, which would wrap it: the caller is to see it as it was raised.
             failure = exc
