@@ -129,6 +129,15 @@ class Editor:
         line = await self.wait_for(lambda m: m.get("method") == "session/request_permission", since)
         return Asked(line["id"], obj(line, "params"), self)
 
+    async def form(self, session_id: str) -> Asked:
+        """A form, or a page to open, that the bridge put for a session."""
+
+        def wanted(line: JsonObject) -> bool:
+            return line.get("method") == "elicitation/create" and obj(line, "params").get("sessionId") == session_id
+
+        line = await self.wait_for(wanted)
+        return Asked(line["id"], obj(line, "params"), self)
+
     async def update(self, session_id: str, tag: str, since: int = 0) -> JsonObject:
         def wanted(line: JsonObject) -> bool:
             params = obj(line, "params")
@@ -174,6 +183,7 @@ async def editors(
     idle: float = 0.0,
     name_them: bool = True,
     initialize: bool = True,
+    can: JsonObject | None = None,
 ) -> AsyncGenerator[list[Editor]]:
     """So many editors, each with a connection of its own to one hub over `backends`."""
     hub = Hub(backends, ledger or Ledger(None), grace=grace, idle=idle, name_them=name_them)
@@ -181,7 +191,7 @@ async def editors(
         found = [connect(hub, tg) for _ in range(count)]
         for editor in found:
             if initialize:
-                await editor.request("initialize", protocolVersion=1, clientCapabilities={})
+                await editor.request("initialize", protocolVersion=1, clientCapabilities=can or {})
         try:
             yield found
         finally:

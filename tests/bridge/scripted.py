@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -256,6 +256,7 @@ class ScriptedBackend:
         self.name = name
         self.label = name.capitalize()
         self.install_hint = f"install {name}"
+        self.mcp_sse = False
         self.has_archive = False
         self.archived: set[str] = set()
         """What is in the store's own archive, if it has one."""
@@ -440,9 +441,6 @@ class ScriptedBackend:
         if self.refuses_delete is not None:
             raise self.refuses_delete
         self.stored.pop(session_id, None)
-
-    def offer_models(self, ids: Sequence[str] | None) -> None:
-        pass
 
     def lab(self, folder: Path, model_url: str) -> dict[str, str]:
         return {}

@@ -71,7 +71,7 @@ async def test_what_is_advertised_is_served_and_nothing_else(tmp_path: Path) -> 
         ({"cwd": "/tmp\0x"}, "cwd"),
         ({"cwd": "/", "mcpServers": {}}, "mcpServers"),
         ({"cwd": "/", "mcpServers": [{"name": "x"}]}, "mcpServers[0].command"),
-        ({"cwd": "/", "mcpServers": [{"name": "x", "type": "sse", "url": "http://x"}]}, "mcpServers[0].type"),
+        ({"cwd": "/", "mcpServers": [{"name": "x", "type": "acp", "serverId": "x"}]}, "mcpServers[0].type"),
         ({"cwd": "/", "mcpServers": [{"name": "", "command": "", "env": [{"name": 1}]}]}, "mcpServers[0].env[0].name"),
         ({"cwd": "/", "additionalDirectories": ["rel"]}, "additionalDirectories[0]"),
         ({"cwd": "/", "_meta": {"acp-manifold": {"backend": "nobody"}}}, "backend"),
@@ -95,7 +95,8 @@ async def test_bad_params_of_session_new_name_the_field_and_start_nothing(params
         ([], "prompt"),
         ([{"type": "text", "text": "  \n "}], "prompt"),
         ([{"type": "text"}], "prompt[0].text"),
-        ([{"type": "image", "data": "", "mimeType": "image/png"}], "prompt[0].type"),
+        ([{"type": "image", "data": "", "mimeType": "image/png"}], "prompt[0].data"),
+        ([{"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"}], "prompt[0].type"),
         (["text"], "prompt[0]"),
     ],
 )

@@ -324,6 +324,7 @@ class _Turn:
         self.id = f"01900000-0000-7000-8000-{index:012x}"
         self.arrived: dict[str, queue.Queue[Json]] = {"interrupt": queue.Queue(), "answer": queue.Queue()}
         self.began = False
+        self.unnamed = False
         self.over = False
         self.last_request = 0
 
@@ -655,7 +656,7 @@ class _Fake:
     def nothing(self, request_id: int, params: Json) -> None:
         self.answer(request_id, {})
 
-    def turn_start(self, request_id: int, params: Json) -> None:
+    def turn_start(self, request_id: int, params: Json, *, unnamed: bool = False) -> None:
         thread = self.loaded.get(params["threadId"])
         if thread is None:
             self.fail(request_id, f"thread not found: {params['threadId']}")
@@ -673,9 +674,13 @@ class _Fake:
             turn = _Turn(self, thread, index, steps)
             self.turns.append(turn)
             self.log(what="turn", thread=thread["id"])
-            self._remember(thread, params["input"])
+            self._remember(thread, params.get("input", []))
+        turn.unnamed = unnamed
         self.active[thread["id"]] = turn
         threading.Thread(target=self._play, args=(request_id, turn), daemon=True).start()
+
+    def compact(self, request_id: int, params: Json) -> None:
+        self.turn_start(request_id, params, unnamed=True)
 
     def _title_steps(self) -> list[Step]:
         title = self.script["options"].get("title", "Generated title")
@@ -697,7 +702,7 @@ class _Fake:
         if first == "hold":
             self.do(steps[0], turn)
         told: Json = {"id": turn.id, "items": [], "status": "inProgress", "error": None}
-        self.answer(request_id, {"turn": told})
+        self.answer(request_id, {} if turn.unnamed else {"turn": told})
         if first == "unstarted":
             self.do(steps[0], turn)
         turn.began = True
@@ -736,6 +741,7 @@ _METHODS: dict[str, Callable[[_Fake, int, Json], None]] = {
     "thread/backgroundTerminals/list": _Fake.terminals,
     "thread/backgroundTerminals/terminate": _Fake.nothing,
     "thread/backgroundTerminals/clean": _Fake.nothing,
+    "thread/compact/start": _Fake.compact,
     "turn/start": _Fake.turn_start,
     "turn/interrupt": _Fake.interrupt,
 }

@@ -86,6 +86,41 @@ class Question:
         self._send({"jsonrpc": "2.0", "id": self.id, "result": {"outcome": outcome}})
 
 
+@dataclass(eq=False, slots=True)
+class Form:
+    """One `elicitation/create`; open until it is answered or withdrawn."""
+
+    id: Id
+    session: str
+    params: JsonObject
+    _send: Callable[[JsonObject], None]
+    answered: bool = False
+    withdrawn: anyio.Event = field(default_factory=anyio.Event)
+    """Set when the agent takes the form back with `$/cancel_request`."""
+
+    @property
+    def fields(self) -> JsonObject:
+        """The properties it asks for."""
+        return obj(obj(self.params, "requestedSchema"), "properties")
+
+    def accept(self, **content: object) -> None:
+        """Fill it in; a page to open is opened."""
+        self.answer({"action": "accept", "content": content} if "url" not in self.params else {"action": "accept"})
+
+    def decline(self) -> None:
+        """Say no."""
+        self.answer({"action": "decline"})
+
+    def dismiss(self) -> None:
+        """Say nothing."""
+        self.answer({"action": "cancel"})
+
+    def answer(self, result: object) -> None:
+        """Answer with this."""
+        self.answered = True
+        self._send({"jsonrpc": "2.0", "id": self.id, "result": result})
+
+
 Answerer: TypeAlias = Callable[[Question], None]
 
 
@@ -149,6 +184,11 @@ class Client:
         """Every message heard, in order."""
         self.on_question: Answerer = allow
         """What to do with a permission question, at once."""
+        self.forms: list[Form] = []
+        self.on_form: Callable[[Form], None] = lambda form: None
+        """What to do with a form, or a page to open, at once; by itself it is left to the test."""
+        self.pages_done: list[str] = []
+        """The ids of elicitations that were told to be complete."""
         self.closed = False
         """Whether the agent has closed its output."""
         self._ids = count(1)
@@ -256,6 +296,15 @@ class Client:
 
         return await self.wait_for(look, f"a permission question of session {session}", limit)
 
+    async def form(self, session: str, limit: float = ANSWER_LIMIT) -> Form:
+        """Wait for a form of the session, or a page to open, that is neither answered nor withdrawn."""
+
+        def look() -> Form | None:
+            waiting = (f for f in self.forms if not f.answered and not f.withdrawn.is_set())
+            return next((f for f in waiting if f.session == session), None)
+
+        return await self.wait_for(look, f"a form of session {session}", limit)
+
     def close(self) -> None:
         """Say nothing more: the agent's input ends behind what was sent so far."""
         self._closing = True
@@ -328,8 +377,15 @@ class Client:
                 self.updates.append(Update(text(params, "sessionId"), text(update, "sessionUpdate"), update))
             case "session/request_permission":
                 self._ask(message, params)
+            case "elicitation/create":
+                form = Form(_request_id(message), text(params, "sessionId"), params, self.send)
+                self.forms.append(form)
+                self.on_form(form)
+            case "elicitation/complete":
+                self.pages_done.append(text(params, "elicitationId"))
             case "$/cancel_request":
-                for question in self.questions:
+                asked: list[Question | Form] = [*self.questions, *self.forms]
+                for question in asked:
                     if question.id == params.get("requestId") and not question.answered:
                         question.withdrawn.set()
             case _:
@@ -345,8 +401,7 @@ class Client:
         return pending
 
     def _ask(self, message: JsonObject, params: JsonObject) -> None:
-        request_id = message.get("id")
-        assert isinstance(request_id, int | str)
+        request_id = _request_id(message)
         assert all(request_id != question.id for question in self.questions), f"Question id used twice: {request_id!r}"
         question = Question(request_id, text(params, "sessionId"), params, self.send)
         self.questions.append(question)
@@ -358,6 +413,12 @@ class Client:
     def _wake(self) -> None:
         heard, self._heard = self._heard, anyio.Event()
         heard.set()
+
+
+def _request_id(message: JsonObject) -> Id:
+    request_id = message.get("id")
+    assert isinstance(request_id, int | str)
+    return request_id
 
 
 @asynccontextmanager

@@ -19,6 +19,7 @@ import pytest
 from anyio import to_thread
 
 from acp_manifold.bridge.backend import SessionSpec
+from acp_manifold.translators.forms import Form, FormAnswer
 from acp_manifold.translators.narrow import JsonObject, as_object, obj, text
 from acp_manifold.translators.updates import Text
 
@@ -138,6 +139,11 @@ class Deaf:
 
     async def ask(self, question: object) -> str | None:
         return None
+
+    async def ask_form(self, form: Form) -> FormAnswer:
+        return FormAnswer("decline")
+
+    def form_done(self, form_id: str) -> None: ...
 
 
 @both_backends

@@ -275,3 +275,18 @@ async def test_a_session_of_codex_starts_as_configured_and_can_go_back_to_it(lab
         assert (await choose(agent, session, "collaboration_mode", "plan"))["collaboration_mode"] == "plan"
         assert await agent.ask(session, "SAY[1]") == "end_turn"
         assert "Plan Mode" in str(place.model.requests[-1].body)
+
+
+@both_backends
+async def test_the_models_of_an_endpoint_are_those_it_serves(agent: Client, both: Lab, backend: str) -> None:
+    both.model.models = ("made-up-large", "made-up-small")
+    session = await agent.new_session(both.cwd, backend)
+
+    def offered() -> list[str] | None:
+        found = choices(told(agent, session).get("configOptions", ()), "model") if told(agent, session) else []
+        return found if "made-up-large" in found else None
+
+    await agent.wait_for(offered, "the models of the endpoint")
+    assert (await choose(agent, session, "model", "made-up-small"))["model"] == "made-up-small"
+    assert await agent.ask(session, "SAY[1]") == "end_turn"
+    assert asked_with(both, backend)[0] == "made-up-small"

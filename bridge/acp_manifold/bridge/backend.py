@@ -8,7 +8,7 @@ and never raise.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
@@ -23,6 +23,7 @@ from .errors import BackendGone
 if TYPE_CHECKING:
     # Not needed to find and start a CLI, which is done first.
     from acp_manifold.translators.auth import AuthStatus, Endpoint
+    from acp_manifold.translators.forms import Form, FormAnswer
     from acp_manifold.translators.updates import (
         BackgroundTask,
         ConfigOption,
@@ -179,6 +180,19 @@ class SessionEvents(Protocol):
         """
         ...
 
+    async def ask_form(self, form: Form) -> FormAnswer:
+        """Put a form, or a page to open, to the person.
+
+        What is accepted fits the form. Anything else is a refusal of this one question: declined,
+        dismissed, turn cancelled, nobody there, a client that can't show it. Cancelling the call
+        withdraws the question.
+        """
+        ...
+
+    def form_done(self, form_id: str) -> None:
+        """What the page of a form was opened for is done; one that nobody has open is no error."""
+        ...
+
 
 class BackendSession(Protocol):
     """A session that a CLI serves right now."""
@@ -313,6 +327,8 @@ class Backend(Protocol):
     """The CLI's own name."""
     install_hint: str
     """One line: how to install the CLI."""
+    mcp_sse: bool
+    """Whether it takes MCP servers that speak SSE; one that doesn't refuses the session (`InvalidParams`)."""
     has_archive: bool
     """Whether the store has an archive of its own; without one the bridge remembers what is archived."""
 
@@ -500,14 +516,6 @@ class Backend(Protocol):
 
         Raises:
             InvalidRequest: Another process has it; see `session`.
-        """
-        ...
-
-    def offer_models(self, ids: Sequence[str] | None) -> None:
-        """What the endpoint that the CLI is pointed at serves, asked for by others: offered in place of the CLI's list.
-
-        Args:
-            ids: Models as the CLI takes them; None: the CLI's own list again. Open sessions tell it.
         """
         ...
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from acp_manifold.translators.updates import Question, Update
+
+if TYPE_CHECKING:
+    from acp_manifold.translators.forms import Form, FormAnswer
 
 
 class Replay(NamedTuple):
@@ -32,4 +35,12 @@ class Client(Protocol):
 
     async def ask(self, session_id: str, question: Question) -> str | None:
         """Put a question; the chosen option's id, or None. Cancelling it withdraws the question."""
+        ...
+
+    async def ask_form(self, session_id: str, form: Form) -> FormAnswer:
+        """Put a form, in the way the client can; its values fit. Cancelling it withdraws the question."""
+        ...
+
+    def form_done(self, session_id: str, form_id: str) -> None:
+        """What the page of a form is for is done, as far as the one who asked can tell; never blocks."""
         ...

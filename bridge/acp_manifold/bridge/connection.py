@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import anyio
 
 from acp_manifold.translators.acp import options, prompts, requests, v1
 from acp_manifold.translators.acp.capabilities import ClientCapabilities, client_capabilities
 from acp_manifold.translators.acp.output import ToolOutputs
+from acp_manifold.translators.acp.plainer import plainer
 from acp_manifold.translators.acp.requests import TITLE_METHODS, BadParams
 from acp_manifold.translators.narrow import JsonObject, as_int
 from acp_manifold.translators.titles import normalise
@@ -36,6 +37,8 @@ from .session import Session
 from .version import __version__
 
 if TYPE_CHECKING:
+    from acp_manifold.translators.forms import Form, FormAnswer
+
     from .auth_news import AuthNews
 
 logger = logging.getLogger(__name__)
@@ -64,12 +67,18 @@ METHODS: dict[str, str] = {
 class _Attached:
     """What the connection keeps for one session it hears of."""
 
-    outputs: ToolOutputs = field(default_factory=ToolOutputs)
+    outputs: _Outputs
     chunk_key: tuple[str, str, str | None] | None = None
     """Of the last text chunk, so that `chunk_render` can be used again."""
     chunk_render: Callable[[str], bytes] | None = None
     mode: str | None = None
     """The mode that the client knows of."""
+
+
+class _Outputs(Protocol):
+    """What renders the updates of one session, with what commands print."""
+
+    def render(self, session_id: str, update: Update) -> JsonObject | None: ...
 
 
 class _Loading(NamedTuple):
@@ -170,14 +179,45 @@ class Connection:
 
     async def ask(self, session_id: str, question: Question) -> str | None:
         """Put a question to the client; see `Client.ask`."""
+        params = v1.permission_params(session_id, question)
+        return v1.chosen_option(await self.put(session_id, "session/request_permission", params))
+
+    async def ask_form(self, session_id: str, form: Form) -> FormAnswer:
+        """Put a form to the client; see `Client.ask_form`."""
+        from .forms import put_form
+
+        return await put_form(self, session_id, form)
+
+    def form_done(self, session_id: str, form_id: str) -> None:
+        """Tell that a page has done its work; see `Client.form_done`."""
+        if self.can.elicitation_url:
+            from acp_manifold.translators.acp.forms import elicitation_id
+
+            self._peer.notify("elicitation/complete", {"elicitationId": elicitation_id(session_id, form_id)})
+
+    async def put(self, session_id: str, method: str, params: JsonObject) -> object:
+        """The client's answer to a question about a session; None if it is an error, or the client is gone."""
         try:
-            result = await self._peer.request("session/request_permission", v1.permission_params(session_id, question))
+            return await self._peer.request(method, params)
         except RemoteError as exc:
             logger.warning("session %s: the client answered a question with an error: %s", session_id, exc.message)
-            return None
         except PeerGone:
-            return None
-        return v1.chosen_option(result)
+            logger.debug("session %s: the client went with a question open", session_id)
+        return None
+
+    def tell(self, session_id: str, update: Update) -> None:
+        """Tell this client alone, if it still hears of the session."""
+        attached = self._attached.get(session_id)
+        if attached is not None:
+            self._send(session_id, attached, update)
+
+    def _listener(self) -> _Attached:
+        if not self.can.terminal_output:
+            return _Attached(ToolOutputs())
+        # Few clients take terminals.
+        from acp_manifold.translators.acp.terminals import Terminals
+
+        return _Attached(Terminals())
 
     def _send(self, session_id: str, attached: _Attached, update: Update) -> None:
         if isinstance(update, MessageChunk) and isinstance(update.content, Text):
@@ -193,9 +233,12 @@ class Connection:
                 self._notify(session_id, body)
             attached.mode = options.current_mode(update.options)
             return
-        shown = attached.outputs.shown(update)
-        if shown is not None:
-            params = v1.update_params(session_id, shown)
+        taken = plainer(update, self.can)
+        if isinstance(taken, MessageChunk) and taken is not update:
+            self._send(session_id, attached, taken)
+            return
+        params = attached.outputs.render(session_id, taken) if taken is not None else None
+        if params is not None:
             self._outbound.send({"jsonrpc": "2.0", "method": "session/update", "params": params}, session_id)
 
     def _notify(self, session_id: str, body: JsonObject) -> None:
@@ -212,7 +255,9 @@ class Connection:
         self.can = client_capabilities(params)
         if first:
             self.hub.warm_up()
-        return v1.initialize_result(__version__, auth_methods(self.hub.backends.values(), self.can), self.can)
+        backends = self.hub.backends.values()
+        sse = any(backend.mcp_sse for backend in backends)
+        return v1.initialize_result(__version__, auth_methods(backends, self.can), self.can, sse=sse)
 
     async def _new(self, params: JsonObject, call: Call) -> JsonObject:
         session = await self.hub.new(requests.session_setup(params), self)
@@ -227,7 +272,7 @@ class Connection:
     async def _open(self, params: JsonObject, call: Call, *, replay: bool) -> JsonObject:
         session_id = requests.session_id(params)
         setup = requests.session_setup(params)
-        attached = _Attached()
+        attached = self._listener()
         begin, emit = partial(self._hold_back, session_id), partial(self._send, session_id, attached)
         history = Replay(begin, emit, partial(self.room, session_id)) if replay else None
         try:
@@ -254,7 +299,7 @@ class Connection:
     def opened(self, session: Session, call: Call, attached: _Attached | None = None) -> JsonObject:
         """What is said of a session in the answer to the request that opened it; its updates go out right behind."""
         held = session.options
-        self._attach(session.id, options.current_mode(held), call, attached or _Attached())
+        self._attach(session.id, options.current_mode(held), call, attached or self._listener())
         return options.opened(held, self.can)
 
     def _attach(self, session_id: str, mode: str | None, call: Call, attached: _Attached) -> None:

@@ -15,9 +15,14 @@ from contextlib import contextmanager
 from typing import Final
 
 from acp_manifold.translators.updates import (
+    Compaction,
     MessageChunk,
+    OfSubagent,
     Plan,
+    PlanChunk,
+    PlanText,
     Role,
+    Subagent,
     Text,
     ToolCall,
     ToolCallUpdate,
@@ -38,7 +43,10 @@ _PARTS: Final = 1024
 _OVERHEAD: Final = 64
 """What a piece weighs beside its characters."""
 
-_SAID: Final = (MessageChunk, ToolCall, ToolCallUpdate, ToolOutput, Plan)
+_SINGLE: Final = (PlanChunk, PlanText, Compaction, Subagent, OfSubagent)
+"""What is kept piece by piece as it was told."""
+
+_SAID: Final = (MessageChunk, ToolCall, ToolCallUpdate, ToolOutput, Plan, *_SINGLE)
 
 
 def is_said(update: Update) -> bool:
@@ -52,6 +60,8 @@ def key_of(update: Update) -> Hashable:
         return None if update.message_id is None else (update.role, update.message_id)
     if isinstance(update, ToolCall | ToolCallUpdate | ToolOutput):
         return update.id
+    if isinstance(update, PlanChunk | PlanText | Compaction):
+        return (type(update) is Compaction, update.id)
     return None
 
 
@@ -163,6 +173,8 @@ class Recent:
             self._change(update)
         elif isinstance(update, Plan):
             self._append(_Single(update, sum(len(entry.content) for entry in update.entries)))
+        elif isinstance(update, _SINGLE):
+            self._append(_Single(update, len(str(update))))
 
     def holds(self, update: Update) -> bool:
         """Whether the item that an update of the history is about is kept here."""

@@ -26,6 +26,7 @@ from acp_manifold.translators.updates import (
     Question,
     SessionInfo,
     TaskOutput,
+    Text,
     Update,
 )
 
@@ -52,8 +53,12 @@ from .turn import CANCELLED, Turn, TurnQueue
 
 if TYPE_CHECKING:
     from acp_manifold.translators.auth import Endpoint
+    from acp_manifold.translators.forms import Form, FormAnswer
 
 logger = logging.getLogger(__name__)
+
+BEGUN_ANEW = "The conversation begins anew. What was said before stays in the list of sessions."
+"""What clients are told when a conversation was cleared: the CLIs say nothing."""
 
 
 class Bound(Protocol):
@@ -148,6 +153,8 @@ class Session:
         self._follows = ExitStack()
         self._following: Key | None = None
         self._from_store = known is not None
+        self._early: list[Update] = []
+        """What a backend has told before our id is known: told as soon as it is."""
         self._left: Key | None = None
         """What the session was before its conversation began anew, as long as nothing was said since."""
         self._left_title: _LeftTitle | None = None
@@ -300,6 +307,9 @@ class Session:
         """An event of the backend: to every attached client."""
         if self._ending or self._muted:
             return
+        if not self.id:
+            self._early.append(update)
+            return
         self._rest.stir()
         if isinstance(update, Commands):
             if update == self._commands:
@@ -327,6 +337,7 @@ class Session:
         self._from_store = False
         self._left = self._left or self.key
         self._name(Key(self._serving.name, session_id))
+        self.update(MessageChunk("agent", Text(BEGUN_ANEW)))
 
     async def room(self) -> None:
         """Wait while a client is too far behind to be told more; see `SessionEvents.room`."""
@@ -335,10 +346,22 @@ class Session:
 
     async def ask(self, question: Question) -> str | None:
         """A question of the backend: to the client whose prompt runs, else to the one that prompted last."""
+        return await self.questions.ask(question, self._asked())
+
+    async def ask_form(self, form: Form) -> FormAnswer:
+        """A form of the backend: to the client that a question would go to."""
+        return await self.questions.ask_form(form, self._asked())
+
+    def form_done(self, form_id: str) -> None:
+        """The page of a form has done its work; see `SessionEvents.form_done`."""
+        self.questions.form_done(form_id)
+
+    def _asked(self) -> Client | None:
+        """Who answers what is asked now; nobody for a turn that is being cancelled."""
         running = self.turns.running
-        if running is not None and running.state != "running":
-            return None
-        return await self.questions.ask(question, running.client if running is not None else self._driver)
+        if running is None:
+            return self._driver
+        return running.client if running.state == "running" else None
 
     async def _opening(self) -> tuple[Backend, SessionSpec, str | None]:
         """How to have it served now: resumed, or as a new one while the store has nothing of it."""
@@ -369,6 +392,9 @@ class Session:
         if self._serving is self.backend:
             self._options = live.options
             self._tell_options()
+        early, self._early = self._early, []
+        for update in early:
+            self.update(update)
 
     def _name(self, key: Key) -> None:
         """What the backend calls the session now."""
@@ -630,7 +656,7 @@ class Session:
         try:
             with self._working():
                 title = await live.generate_title(text)
-            if title is None or self._keeper.version(key) != version:
+            if title is None or self._keeper.version(key) != version or self.key != key:
                 return
             if self._keeper.heard(key, title, "generated") == "news":
                 self.tell_title(self._keeper.current(key).text)

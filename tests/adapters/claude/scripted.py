@@ -11,6 +11,7 @@ import anyio
 from acp_manifold.adapters.claude import ClaudeBackend
 from acp_manifold.bridge.backend import BackendSession, SessionSpec, StoreOrigin
 from acp_manifold.bridge.watch import Watcher
+from acp_manifold.translators.forms import WITHDRAWN, Form, FormAnswer
 from acp_manifold.translators.updates import Commands, MessageChunk, Prompt, Question, Text, Update
 
 
@@ -20,6 +21,10 @@ class Listener:
     def __init__(self) -> None:
         self.updates: list[Update] = []
         self.questions: list[Question] = []
+        self.forms: list[Form] = []
+        self.form_answer: FormAnswer | None = None
+        """What forms are answered with; None leaves them open until they are withdrawn."""
+        self.pages_done: list[str] = []
         self.choice: str | None = "allow"
         """What questions are answered with; None leaves them open until they are withdrawn."""
         self.withdrawn = 0
@@ -49,6 +54,22 @@ class Listener:
         finally:
             self.withdrawn += 1
             self._wake()
+
+    async def ask_form(self, form: Form) -> FormAnswer:
+        self.forms.append(form)
+        self._wake()
+        if self.form_answer is not None:
+            return self.form_answer
+        try:
+            await anyio.sleep_forever()
+            return WITHDRAWN
+        finally:
+            self.withdrawn += 1
+            self._wake()
+
+    def form_done(self, form_id: str) -> None:
+        self.pages_done.append(form_id)
+        self._wake()
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until something told here makes the condition true."""

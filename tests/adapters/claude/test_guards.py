@@ -314,10 +314,11 @@ async def test_damaged_guards_are_passed_over(transcript: Path, tmp_path: Path) 
     folder = state_directory() / "claude-titles"
     folder.mkdir(parents=True)
     whole: dict[str, object] = {"session_id": SESSION, "path": str(transcript), "title": "x", "offset": 0, "at": 1.0}
-    damage: list[dict[str, object]] = [{"at": float("nan")}, {"at": 10**400}, {"offset": 10**30}, {"title": 5}]
-    damage += [{"path": "/a\0b"}, {"path": "/a\ud800"}]
-    for number, wrong in enumerate(damage):
-        (folder / f"{number}.json").write_text(json.dumps({**whole, "held": True, "session_id": str(number), **wrong}))
+    damage: list[tuple[str, object]] = [("at", float("nan")), ("at", 10**400), ("offset", 10**30), ("title", 5)]
+    damage += [("path", "/a\0b"), ("path", "/a\ud800")]
+    for number, (name, wrong) in enumerate(damage):
+        kept_so = {**whole, "held": True, "session_id": str(number), name: wrong}
+        (folder / f"{number}.json").write_text(json.dumps(kept_so))
     (folder / "another.json").write_text(json.dumps({**whole, "held": True}))
     for name, text in (("a", ""), ("b", "[]"), ("c", '{"session_id": 5}'), ("d", '{"session_id": "x"}')):
         (folder / f"{name}.json").write_text(text)

@@ -14,6 +14,7 @@ from anyio import lowlevel
 from acp_manifold.adapters.claude import ClaudeBackend
 from acp_manifold.bridge.backend import BackendSession, SessionSpec
 from acp_manifold.bridge.errors import BackendFault, BackendGone, LoginNeeded
+from acp_manifold.translators.forms import FormAnswer
 from acp_manifold.translators.updates import (
     Commands,
     MessageChunk,
@@ -39,7 +40,7 @@ async def test_a_turn_is_told_and_ends_with_its_result(
     assert listener.said == "Hello"
     assert [
         command.name for update in listener.updates if isinstance(update, Commands) for command in update.commands
-    ] == ["compact"]
+    ] == ["compact", "status", "mcp", "skills"]
     assert fake.users(session.id) == ["hi"]
 
 
@@ -106,6 +107,66 @@ async def test_a_question_that_the_cli_takes_back_is_withdrawn_and_not_answered(
             fake.open("asked")
             await listener.until(lambda: listener.withdrawn == 1)
     assert fake.answers(session.id) == []
+
+
+def elicits(**fields: object) -> dict[str, object]:
+    """A request of an MCP server to the person."""
+    request = {"subtype": "elicitation", "mcp_server_name": "el", "message": "Who?", **fields}
+    return {"type": "control_request", "request_id": "r1", "request": request}
+
+
+NAME = {"type": "object", "properties": {"name": {"type": "string"}}}
+PAGE = elicits(mode="url", url="https://example.org", elicitation_id="e")
+
+
+@pytest.mark.case("P03")
+@pytest.mark.parametrize(
+    ("answer", "response"),
+    [
+        (FormAnswer("accept", {"name": "Ann"}), {"action": "accept", "content": {"name": "Ann"}}),
+        (FormAnswer("decline"), {"action": "decline"}),
+        (FormAnswer("cancel"), {"action": "cancel"}),
+    ],
+)
+async def test_an_mcp_server_is_answered_and_a_no_lets_the_turn_go_on(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, listener: Listener, answer: FormAnswer, response: object
+) -> None:
+    asks = emit(elicits(mode="form", requested_schema=NAME))
+    fake.plays([wait("user"), call("t1", "mcp__el__look", {}), asks, wait("answer"), returns("t1", "seen"), end("x")])
+    listener.form_answer = answer
+    with anyio.fail_after(5):
+        async with opened(backend, work, listener) as session:
+            assert (await session.prompt(saying("hi"))).stop_reason == "end_turn"
+    assert [answer["response"] for answer in fake.answers(session.id)] == [response]
+    (form,) = listener.forms
+    assert form.call is not None and form.call.id == "t1"
+
+
+async def test_a_form_that_can_not_be_shown_is_declined_and_the_person_is_told(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, listener: Listener
+) -> None:
+    nested = {"type": "object", "properties": {"deep": {"type": "object"}}}
+    fake.plays([wait("user"), emit(elicits(mode="form", requested_schema=nested)), wait("answer"), end("x")])
+    with anyio.fail_after(5):
+        async with opened(backend, work, listener) as session:
+            await session.prompt(saying("hi"))
+    assert [answer["response"] for answer in fake.answers(session.id)] == [{"action": "decline"}]
+    assert listener.forms == [] and "'deep'" in listener.said
+
+
+async def test_a_form_that_the_cli_takes_back_is_withdrawn_and_a_page_is_told_to_be_done(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, listener: Listener
+) -> None:
+    done = {"type": "system", "subtype": "elicitation_complete", "mcp_server_name": "el", "elicitation_id": "e"}
+    taken_back = emit(done, {"type": "control_cancel_request", "request_id": "r1"})
+    fake.plays([wait("user"), emit(PAGE), gate("asked"), taken_back, end("x")])
+    with anyio.fail_after(5):
+        async with opened(backend, work, listener) as session, anyio.create_task_group() as tasks:
+            tasks.start_soon(session.prompt, saying("hi"))
+            await listener.until(lambda: bool(listener.forms))
+            fake.open("asked")
+            await listener.until(lambda: listener.withdrawn == 1)
+    assert fake.answers(session.id) == [] and listener.pages_done == [listener.forms[0].id]
 
 
 async def test_a_request_that_nobody_serves_is_refused_not_ignored(

@@ -11,6 +11,7 @@ import anyio
 from acp_manifold.adapters.codex import CodexBackend
 from acp_manifold.adapters.codex.session import CodexSession
 from acp_manifold.bridge.backend import SessionSpec
+from acp_manifold.translators.forms import WITHDRAWN, Form, FormAnswer
 from acp_manifold.translators.updates import MessageChunk, Question, Text, ToolOutput, Update
 
 
@@ -35,6 +36,10 @@ class ScriptedEvents:
     def __init__(self, *answers: str | None) -> None:
         self.updates: list[Update] = []
         self.questions: list[Question] = []
+        self.forms: list[Form] = []
+        self.form_answer: FormAnswer | None = None
+        """What forms are answered with; None leaves them open until they are withdrawn."""
+        self.pages_done: list[str] = []
         self.withdrawn = 0
         self.names: list[str] = []
         """Ids that the conversation moved to."""
@@ -62,6 +67,21 @@ class ScriptedEvents:
         finally:
             self.withdrawn += 1
         return None
+
+    async def ask_form(self, form: Form) -> FormAnswer:
+        self.forms.append(form)
+        self._tell()
+        if self.form_answer is not None:
+            return self.form_answer
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self.withdrawn += 1
+        return WITHDRAWN
+
+    def form_done(self, form_id: str) -> None:
+        self.pages_done.append(form_id)
+        self._tell()
 
     def _tell(self) -> None:
         news, self._news = self._news, anyio.Event()

@@ -113,7 +113,7 @@ def test_a_clients_endpoint_is_a_provider_of_the_thread_beside_its_mcp_servers()
     spec = SessionSpec(
         "/w", (StdioServer("s", "run", (), {}),), endpoint=Endpoint("openai", "https://gateway/v1", {"X-A": "s"})
     )
-    params = thread_params(spec)
+    params = thread_params(spec, {"s": "s"})
     config = obj(params, "config")
     name = str(params["modelProvider"])
     provider = obj(obj(config, "model_providers"), name)

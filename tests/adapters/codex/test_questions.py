@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from acp_manifold.translators.forms import Action, FormAnswer
 from acp_manifold.translators.updates import Text, ToolCallUpdate, TurnEnd
 from tests.fakes import fake_codex as fx
 from tests.fakes.fake_codex import FakeCodex
@@ -81,7 +82,7 @@ async def test_a_question_that_codex_takes_back_gets_no_answer(fake: FakeCodex, 
 
 
 async def test_what_can_not_be_put_to_a_person_is_declined(fake: FakeCodex, work: Path) -> None:
-    ask = fx.request("item/tool/requestUserInput", threadId="$T", turnId="$U", itemId="q", questions=[{"id": "a"}])
+    ask = fx.request("item/tool/requestUserInput", threadId="$T", turnId="$U", itemId="q", questions=[])
     odd = fx.request("attestation/generate", threadId="$T")
     stray = fx.request("item/commandExecution/requestApproval", threadId="unknown", turnId="x", itemId="y")
     fake.plays([ask, fx.wait("answer"), odd, fx.wait("answer"), stray, fx.wait("answer"), fx.done()])
@@ -89,6 +90,76 @@ async def test_what_can_not_be_put_to_a_person_is_declined(fake: FakeCodex, work
         async with one_session(work) as (session, events):
             await session.prompt(HELLO)
     user_input, unknown, elsewhere = fake.answers()
-    assert user_input["result"] == {"answers": {"a": {"answers": []}}}
+    assert user_input["result"] == {"answers": {}}
     assert unknown["error"]["code"] == elsewhere["error"]["code"] == -32601
-    assert events.questions == []
+    assert events.questions == [] and events.forms == []
+    assert "A question was not asked" in events.said
+
+
+USER_INPUT = fx.request(
+    "item/tool/requestUserInput",
+    threadId="$T",
+    turnId="$U",
+    itemId="q",
+    questions=[{"id": "a", "question": "Which?", "options": [{"label": "A"}, {"label": "B"}]}],
+)
+PAGE = fx.request(
+    "mcpServer/elicitation/request",
+    threadId="$T",
+    turnId="$U",
+    serverName="el",
+    mode="url",
+    url="https://example.org",
+    elicitationId="e",
+)
+
+
+@pytest.mark.case("P03")
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [(FormAnswer("accept", {"a": "B"}), ["B"]), (FormAnswer("decline"), []), (FormAnswer("cancel"), [])],
+)
+async def test_a_form_is_answered_and_a_no_lets_the_turn_go_on(
+    fake: FakeCodex, work: Path, answer: FormAnswer, said: list[str]
+) -> None:
+    fake.plays([USER_INPUT, fx.wait("answer"), fx.delta("x"), fx.done()])
+    with anyio.fail_after(5):
+        async with one_session(work) as (session, events):
+            events.form_answer = answer
+            assert await session.prompt(HELLO) == TurnEnd("end_turn")
+    assert [answer["result"] for answer in fake.answers()] == [{"answers": {"a": {"answers": said}}}]
+
+
+@pytest.mark.parametrize("ask", [USER_INPUT, PAGE])
+async def test_an_interrupt_takes_a_form_back(fake: FakeCodex, work: Path, ask: fx.Step) -> None:
+    fake.plays([ask, fx.wait("answer"), fx.gate("never")])
+    with anyio.fail_after(5):
+        async with one_session(work) as (session, events), anyio.create_task_group() as tasks:
+            tasks.start_soon(session.prompt, HELLO)
+            await events.until(lambda: events.forms)
+            await session.interrupt()
+    assert events.withdrawn == 1
+    assert [answer["result"].get("action", "cancel") for answer in fake.answers()] == ["cancel"]
+
+
+async def test_a_form_that_codex_takes_back_gets_no_answer(fake: FakeCodex, work: Path) -> None:
+    fake.plays([USER_INPUT, fx.gate("asked"), fx.resolved(), fx.delta("x"), fx.done()])
+    with anyio.fail_after(5):
+        async with one_session(work) as (session, events), anyio.create_task_group() as tasks:
+            tasks.start_soon(session.prompt, HELLO)
+            await events.until(lambda: events.forms)
+            fake.open("asked")
+    assert events.withdrawn == 1 and fake.answers() == []
+
+
+@pytest.mark.parametrize(("action", "done"), [("accept", ["el:e"]), ("decline", [])])
+async def test_a_page_that_was_opened_is_done_with_its_turn(
+    fake: FakeCodex, work: Path, action: Action, done: list[str]
+) -> None:
+    fake.plays([PAGE, fx.wait("answer"), fx.delta("x"), fx.done()])
+    with anyio.fail_after(5):
+        async with one_session(work) as (session, events):
+            events.form_answer = FormAnswer(action)
+            await session.prompt(HELLO)
+    assert events.pages_done == done
+    assert [answer["result"]["action"] for answer in fake.answers()] == [action]

@@ -16,7 +16,7 @@ from acp_manifold.adapters.codex.limits import Limits
 from acp_manifold.adapters.codex.session import CodexSession
 from acp_manifold.bridge.backend import Backend, HttpServer, ListQuery, SessionSpec, StdioServer
 from acp_manifold.bridge.errors import BackendGone, InvalidParams, InvalidRequest
-from acp_manifold.translators.updates import Text, ToolCallUpdate, TurnEnd
+from acp_manifold.translators.updates import Notice, Text, ToolCallUpdate, TurnEnd
 from tests.fakes import fake_codex as fx
 from tests.fakes.fake_codex import FakeCodex
 
@@ -307,3 +307,18 @@ def test_a_hub_can_be_left_without_ever_needing_codex(fake: FakeCodex) -> None:
 
     anyio.run(enter_and_leave)
     assert fake.starts() == []
+
+
+async def test_what_is_wrong_with_the_set_up_is_told_once_to_the_first_who_is_there(
+    fake: FakeCodex, work: Path
+) -> None:
+    fake.plays([fx.notify("configWarning", summary="No bubblewrap", details=None), fx.done()], [fx.done()])
+    with anyio.fail_after(5):
+        async with running() as (backend, _):
+            first, second = ScriptedEvents(), ScriptedEvents()
+            async with backend.session(SessionSpec(str(work)), first) as session:
+                await session.prompt(HELLO)
+                async with backend.session(SessionSpec(str(work)), second) as other:
+                    await other.prompt(HELLO)
+    assert [update for update in first.updates if isinstance(update, Notice)] == [Notice("warning", "No bubblewrap")]
+    assert [update for update in second.updates if isinstance(update, Notice)] == []

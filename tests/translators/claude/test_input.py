@@ -44,9 +44,9 @@ def test_commands_for_a_terminal_are_left_out() -> None:
     entries: list[object] = [
         {"name": "compact", "description": "Free up\n context", "argumentHint": "<what>"},
         {"name": "init", "description": "x" * 300, "argumentHint": ""},
-        *({"name": name, "description": ""} for name in ("clear", "__hidden", "vim", "")),
+        *({"name": name, "description": ""} for name in ("doctor", "__hidden", "vim", "")),
     ]
     offered = commands({"commands": entries}, left_out=("vim",)).commands
     assert offered[0] == Command("compact", "Free up context", "<what>")
-    assert [command.name for command in offered] == ["compact", "init"]
+    assert [command.name for command in offered] == ["compact", "init", "status", "mcp", "skills"]
     assert len(offered[1].description) == 200 and offered[1].hint is None

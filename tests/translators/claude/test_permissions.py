@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from acp_manifold.translators.claude.permissions import Asked, answer, asked, unanswerable
+from acp_manifold.translators.claude.permissions import Asked, answer, asked
 from acp_manifold.translators.narrow import JsonObject, as_objects, text
+from acp_manifold.translators.updates import Text
 from tests.translators.claude.recorded import requests
-
-CHOICE: JsonObject = {
-    "tool_name": "AskUserQuestion",
-    "tool_use_id": "t1",
-    "input": {"questions": [{"question": "Which?", "options": [{"label": "A"}, {"label": "B"}], "multiSelect": False}]},
-}
 
 
 @pytest.fixture
@@ -75,18 +70,31 @@ def test_a_suggestion_that_is_not_understood_is_not_offered(suggestion: JsonObje
     assert [option.id for option in question.options] == ["allow", "reject"]
 
 
-def test_a_question_of_the_model_is_answered_by_choosing() -> None:
-    question = asked(CHOICE, "/w")
-    assert unanswerable(CHOICE) is None
-    assert [option.name for option in question.question.options] == ["A", "B", "Don't answer"]
-    response = answer(question, "answer:1")
-    assert response["behavior"] == "allow"
-    updated = response["updatedInput"]
-    assert isinstance(updated, dict) and updated["answers"] == {"Which?": "B"}
-    assert answer(question, "allow")["behavior"] == "deny"
+PLAN: JsonObject = {"tool_name": "ExitPlanMode", "tool_use_id": "t1", "input": {"plan": "# Plan", "planFilePath": "/p"}}
 
 
-def test_questions_of_another_form_are_not_asked() -> None:
-    several: JsonObject = {"tool_name": "AskUserQuestion", "input": {"questions": [{}, {}]}}
-    assert unanswerable(several)
-    assert unanswerable({"tool_name": "Bash", "input": {}}) is None
+def test_the_end_of_planning_shows_the_plan_and_the_modes_it_may_go_on_in() -> None:
+    question = asked(PLAN, "/w").question
+    assert question.tool_call.content == (Text("# Plan"),) and question.tool_call.kind == "switch_mode"
+    assert [(option.kind, option.name) for option in question.options] == [
+        ("allow_always", "Yes, and accept all edits"),
+        ("allow_once", "Yes, and ask before each edit"),
+        ("reject_once", "No, keep planning"),
+    ]
+
+
+@pytest.mark.parametrize(("choice", "mode"), [("plan:edits", "acceptEdits"), ("allow", "default")])
+def test_an_approved_plan_goes_on_in_the_mode_that_was_chosen(choice: str, mode: str) -> None:
+    assert answer(asked(PLAN, "/w"), choice) == {
+        "behavior": "allow",
+        "updatedInput": PLAN["input"],
+        "updatedPermissions": [{"type": "setMode", "mode": mode, "destination": "session"}],
+    }
+
+
+@pytest.mark.case("P03")
+@pytest.mark.parametrize("choice", ["reject", "bypassPermissions", None])
+def test_a_plan_that_is_not_approved_is_planned_on(choice: str | None) -> None:
+    response = answer(asked(PLAN, "/w"), choice)
+    assert response["behavior"] == "deny" and "interrupt" not in response
+    assert choice is None or "keep planning" in text(response, "message")

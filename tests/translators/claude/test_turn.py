@@ -169,7 +169,7 @@ def test_todos_are_a_plan_and_no_call() -> None:
 def test_a_huge_output_is_told_once_and_unchanged() -> None:
     output = "0123456789abcdef" * (20 * 1024 * 1024 // 16)
     told = feed(begun(), uses("t1", "Bash", {"command": "x"}), returns("t1", output))
-    assert told[1:] == [ToolOutput("t1", output), ToolCallUpdate("t1", status="completed")]
+    assert told[1:] == [ToolOutput("t1", output), ToolCallUpdate("t1", status="completed", exit_code=0)]
 
 
 def test_a_result_in_words_alone_is_said() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acp_manifold.translators.claude.endings import Failure
-from acp_manifold.translators.updates import ToolCallUpdate, TurnEnd, Usage
+from acp_manifold.translators.updates import Subagent, ToolCall, ToolCallUpdate, TurnEnd, Usage
 from tests.translators.claude.recorded import RECORDINGS, play, tell
 
 SCENARIOS = sorted(path.stem for path in RECORDINGS.glob("*.jsonl") if not path.stem.startswith("transcript-"))
@@ -19,7 +19,7 @@ def test_every_line_of_a_recording_is_known(scenario: str) -> None:
 def test_thought_and_text_come_once_as_they_are_streamed() -> None:
     played = play("text")
     assert played.told == ["thought: Thinking it over.", *(f"agent: word{i} " for i in range(6))]
-    assert played.outcomes == [TurnEnd("end_turn", input_tokens=10, output_tokens=20)]
+    assert played.outcomes == [TurnEnd("end_turn", 10, 20, 0, 0, 0)]
     assert [update for update in played.updates if isinstance(update, Usage)] == [Usage(30, 1_000_000, 0.00044)]
 
 
@@ -124,12 +124,15 @@ def test_what_a_local_command_prints_is_said_once() -> None:
     played = play("local-command")
     (said,) = played.told
     assert said.startswith("agent: Estimated cost:")
-    assert played.outcomes == [TurnEnd("end_turn", 0, 0)]
+    assert played.outcomes == [TurnEnd("end_turn", 0, 0, 0, 0, 0)]
 
 
 def test_a_sub_agent_is_one_call_and_none_of_its_words_are_the_agents() -> None:
     updates = play("subagent").updates
-    told = [tell(update) for update in updates if not isinstance(update, Usage)]
+    call = next(update for update in updates if isinstance(update, ToolCall))
+    agents = [update for update in updates if isinstance(update, Subagent)]
+    assert [(agent.id, agent.state) for agent in agents] == [(call.id, "running"), (call.id, "idle")]
+    told = [tell(update) for update in updates if not isinstance(update, Usage | Subagent)]
     assert told[:5] == [
         "agent: word0 ",
         "agent: word1 ",

@@ -7,7 +7,21 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from .titles import ESCAPES
-from .updates import Content, Image, MessageChunk, ResourceLink, ToolCall, ToolCallUpdate, ToolStatus, Update
+from .updates import (
+    Audio,
+    BlobResource,
+    Content,
+    Image,
+    MessageChunk,
+    PlanText,
+    ResourceLink,
+    Text,
+    TextResource,
+    ToolCall,
+    ToolCallUpdate,
+    ToolStatus,
+    Update,
+)
 
 Who: TypeAlias = Literal["user", "agent", "tool"]
 
@@ -55,6 +69,8 @@ class Conversation:
                 pass
             case MessageChunk():
                 self._say(update)
+            case PlanText():
+                self._say(MessageChunk("agent", Text(update.text), update.id))
             case ToolCall():
                 self._end_message()
                 self._calls[update.id] = len(self._entries)
@@ -91,7 +107,11 @@ def _shown(content: Content) -> str:
             return f"[{content.title or content.name}]({content.uri})"
         case Image():
             return f"[image {content.uri or content.mime_type}]"
-        case _:
+        case TextResource() | BlobResource():
+            return f"[{content.uri}]"
+        case Audio():
+            return f"[sound {content.mime_type}]"
+        case Text():
             return content.text
 
 

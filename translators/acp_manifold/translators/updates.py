@@ -32,7 +32,7 @@ class Image(NamedTuple):
     """A picture."""
 
     data: str
-    """The bytes in base64."""
+    """The bytes in base64; empty for one that is only referred to, by its `uri`."""
     mime_type: str
     uri: str | None = None
 
@@ -47,7 +47,32 @@ class ResourceLink(NamedTuple):
     description: str | None = None
 
 
-Content: TypeAlias = Text | Image | ResourceLink
+class TextResource(NamedTuple):
+    """A text that is sent along, with where it is from."""
+
+    uri: str
+    text: str
+    mime_type: str | None = None
+
+
+class BlobResource(NamedTuple):
+    """Bytes that are sent along, with where they are from."""
+
+    uri: str
+    data: str
+    """The bytes in base64."""
+    mime_type: str | None = None
+
+
+class Audio(NamedTuple):
+    """A sound; a tool may make one."""
+
+    data: str
+    """The bytes in base64."""
+    mime_type: str
+
+
+Content: TypeAlias = Text | Image | ResourceLink | TextResource | BlobResource | Audio
 Prompt: TypeAlias = tuple[Content, ...]
 """What a person sends in one turn, in order; never empty."""
 
@@ -69,7 +94,7 @@ class Diff(NamedTuple):
     new: str
 
 
-ToolContent: TypeAlias = Text | Image | ResourceLink | Diff
+ToolContent: TypeAlias = Content | Diff
 
 
 class Location(NamedTuple):
@@ -93,6 +118,10 @@ class ToolCall(NamedTuple):
     raw_input: JsonObject | None = None
     name: str | None = None
     """The tool's name in the CLI, such as `Bash` or `mcp.server.tool`."""
+    parent: str | None = None
+    """The tool call of the sub-agent that made this one, where sub-agents have no conversation of their own."""
+    runs_in: str | None = None
+    """For a command whose output is told: the directory it runs in, absolute."""
 
 
 class ToolCallUpdate(NamedTuple):
@@ -106,6 +135,8 @@ class ToolCallUpdate(NamedTuple):
     locations: tuple[Location, ...] | None = None
     raw_input: JsonObject | None = None
     raw_output: object = None
+    exit_code: int | None = None
+    """Of a command that has ended, where the backend says it."""
 
 
 class ToolOutput(NamedTuple):
@@ -128,6 +159,20 @@ class Plan(NamedTuple):
     """The whole plan; it takes the place of the one before."""
 
     entries: tuple[PlanEntry, ...]
+
+
+class PlanChunk(NamedTuple):
+    """The next piece of a plan that the agent proposes in words."""
+
+    id: str
+    text: str
+
+
+class PlanText(NamedTuple):
+    """A plan that the agent proposes, whole, in Markdown: the pieces before it put together."""
+
+    id: str
+    text: str
 
 
 class Usage(NamedTuple):
@@ -195,6 +240,49 @@ class Options(NamedTuple):
     options: tuple[ConfigOption, ...]
 
 
+class Notice(NamedTuple):
+    """Something a person should know about the session that nobody in it said: an event, no part of the history.
+
+    An `error` reaches everybody, as a message where a client takes no notices; the others are left out there.
+    """
+
+    severity: Literal["info", "warning", "error"]
+    title: str
+    """Plain text that stands alone; never empty."""
+    description: str | None = None
+    """What to do about it, or more of it."""
+
+
+class Compaction(NamedTuple):
+    """The conversation is replaced by a summary of it; the first update of an id has the status `in_progress`."""
+
+    id: str
+    """Unique in the session."""
+    status: Literal["in_progress", "completed", "failed", "cancelled"]
+    summary: str | None = None
+    """What the model keeps of the conversation, where the backend tells it."""
+    error: str | None = None
+    """Why it failed, for people."""
+
+
+class Subagent(NamedTuple):
+    """An agent that this one has set to work, or what has become of it: None leaves a field as it is."""
+
+    id: str
+    """The tool call that began it."""
+    state: Literal["running", "idle"]
+    title: str | None = None
+    description: str | None = None
+
+
+class OfSubagent(NamedTuple):
+    """Something happened in the conversation of a sub-agent, which is not that of the person."""
+
+    id: str
+    """The `Subagent`'s."""
+    update: MessageChunk | ToolCall | ToolCallUpdate | ToolOutput | Subagent
+
+
 class BackgroundTask(NamedTuple):
     """A command, or another piece of work, that goes on while no turn needs it."""
 
@@ -222,7 +310,21 @@ class Unknown(NamedTuple):
 
 
 Update: TypeAlias = (
-    MessageChunk | ToolCall | ToolCallUpdate | ToolOutput | Plan | Usage | Commands | SessionInfo | Options
+    MessageChunk
+    | ToolCall
+    | ToolCallUpdate
+    | ToolOutput
+    | Plan
+    | Usage
+    | Commands
+    | SessionInfo
+    | Options
+    | Notice
+    | Compaction
+    | PlanChunk
+    | PlanText
+    | Subagent
+    | OfSubagent
 )
 """What a session tells its clients."""
 
@@ -234,6 +336,13 @@ class TurnEnd(NamedTuple):
     input_tokens: int | None = None
     """Tokens of this turn, cached ones included; None when the backend doesn't say."""
     output_tokens: int | None = None
+    """Thoughts included."""
+    cached_read_tokens: int | None = None
+    """How many of the input tokens were read from a cache."""
+    cached_write_tokens: int | None = None
+    """How many of the input tokens were put into one."""
+    thought_tokens: int | None = None
+    """How many of the output tokens were thoughts."""
 
 
 OptionKind: TypeAlias = Literal["allow_once", "allow_always", "reject_once", "reject_always"]

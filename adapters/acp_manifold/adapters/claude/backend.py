@@ -6,7 +6,7 @@ import logging
 import os
 import shlex
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,6 +54,7 @@ class ClaudeBackend:
     name = "claude"
     label = "Claude Code"
     install_hint = "pip install claude-agent-sdk, or npm install -g @anthropic-ai/claude-code"
+    mcp_sse = True
     has_archive = False
     endpoint_types: tuple[str, ...] = ("anthropic", "bedrock")
     """What Claude Code 2.1.332 speaks to an endpoint of which nothing but URL and headers is known."""
@@ -364,10 +365,6 @@ class ClaudeBackend:
         # An agent that has opened it just now is in no registry yet.
         with locked(lock_folder(), session_id):
             await to_thread.run_sync(self._store.delete, session_id)
-
-    def offer_models(self, ids: Sequence[str] | None) -> None:
-        """Models of a custom endpoint; see `Backend.offer_models`."""
-        self._running_life.shelf.offer(ids)
 
     def lab(self, folder: Path, model_url: str) -> dict[str, str]:
         """A private store and a scripted model; see `Backend.lab`."""

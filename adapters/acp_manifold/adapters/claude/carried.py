@@ -16,6 +16,8 @@ class Carried:
         """What the person has allowed for the session: `Bash(git log:*)`."""
         self.folders: list[str] = []
         """Directories added for the session."""
+        self.told_faults: set[str] = set()
+        """MCP servers whose fault was told, and that have not worked since: it is told once."""
         self.chosen: dict[str, str | bool] = {}
         """The options that were set, by id; the mode apart."""
         self.bypass = False
@@ -38,6 +40,11 @@ class Carried:
             ]
         elif change.get("type") == "addDirectories":
             self.folders += [folder for folder in as_list(change.get("directories")) if isinstance(folder, str)]
+
+    @property
+    def current_mode(self) -> str | None:
+        """The permission mode the CLI is in, as far as it has told."""
+        return self._mode
 
     @property
     def mode(self) -> str | None:

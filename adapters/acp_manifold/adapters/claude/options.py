@@ -60,22 +60,22 @@ class SessionOptions:
         self._name = name
         self._menu, self._held = shelf.recall(mark, cwd)
         self._assume()
+        self._served: tuple[str, ...] | None = None
         self._known = False
         """Whether the process has told all."""
         self._told: tuple[ConfigOption, ...] = self.options
         self._head: tuple[str, ...] = ()
         """What the last turn's head said."""
-        shelf.listeners.append(self.changed)
 
-    def close(self) -> None:
-        """The process is let go."""
-        if self.changed in self._shelf.listeners:
-            self._shelf.listeners.remove(self.changed)
+    def served(self, models: tuple[str, ...]) -> None:
+        """What an endpoint of the person's, or of the client's, says it serves; nothing if it doesn't say."""
+        self._served = models or None
+        self.changed()
 
     @property
     def options(self) -> tuple[ConfigOption, ...]:
         """See `BackendSession.options`."""
-        return wire.options(self._menu, self._held, bypass=bypass_taken(), models=self._shelf.models)
+        return wire.options(self._menu, self._held, bypass=bypass_taken(), models=self._served)
 
     @property
     def stale(self) -> bool:

@@ -1,4 +1,4 @@
-"""Requests of a Claude Code process to its host: permission questions, and the refusal of all others.
+"""Requests of a Claude Code process to its host: permissions, questions to the person, and the refusal of all others.
 
 A question is a task of its own, so that any number may be open and none holds up the stream. It
 ends with the person's answer or, unanswered, when the CLI takes it back.
@@ -7,19 +7,27 @@ ends with the person's answer or, unanswered, when the CLI takes it back.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
 
 from acp_manifold.bridge.backend import SessionEvents
 from acp_manifold.translators.claude import permissions
-from acp_manifold.translators.claude.frames import ControlRequest
+from acp_manifold.translators.claude.frames import ControlRequest, PageDone
 from acp_manifold.translators.claude.input import control_answer, control_refusal
-from acp_manifold.translators.narrow import JsonObject, as_objects, text
+from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 from acp_manifold.translators.updates import ToolCallUpdate
 
+if TYPE_CHECKING:
+    from acp_manifold.translators.claude.questions import Inquiry
+
 logger = logging.getLogger(__name__)
+
+_Ask: TypeAlias = Callable[[], Awaitable[JsonObject]]
+"""Asks the person, and gives the answer for the CLI."""
 
 
 class Questions:
@@ -33,6 +41,7 @@ class Questions:
         cwd: str,
         name: str,
         remember: Callable[[JsonObject], None],
+        only_call: Callable[[str], str | None],
     ) -> None:
         """
         Args:
@@ -42,6 +51,7 @@ class Questions:
             cwd: Where relative paths start.
             name: Whom log lines speak of.
             remember: Told each change of permissions that was chosen.
+            only_call: The one open call of a tool whose name begins so, if there is just one.
         """
         self._remember = remember
         self._tasks = tasks
@@ -49,21 +59,21 @@ class Questions:
         self._events = events
         self._cwd = cwd
         self._name = name
+        self._only_call = only_call
         self._open: dict[str, anyio.CancelScope] = {}
 
     def asked(self, frame: ControlRequest) -> None:
         """Take in a request of the CLI's."""
         subtype = text(frame.request, "subtype")
-        if subtype != "can_use_tool":
+        if subtype == "elicitation":
+            self._begin(frame, partial(self._elicited, frame), {"action": "cancel"})
+        elif subtype != "can_use_tool":
             logger.warning("%s: refused a request of kind %r", self._name, subtype)
             self._send(control_refusal(frame.id, f"This host does not serve {subtype or 'requests without a subtype'}"))
-            return
-        words = permissions.unanswerable(frame.request)
-        if words is not None:
-            self._send(control_answer(frame.id, {"behavior": "deny", "message": words}))
-            return
-        scope = self._open[frame.id] = anyio.CancelScope()
-        self._tasks.start_soon(self._put, frame, scope)
+        elif text(frame.request, "tool_name") == permissions.QUESTION_TOOL:
+            self._begin(frame, partial(self._inquired, frame.request), permissions.FAILED)
+        else:
+            self._begin(frame, partial(self._permitted, frame.request), permissions.FAILED)
 
     def withdrawn(self, request_id: str) -> None:
         """The CLI no longer wants an answer; a late one would be ignored, so none is sent."""
@@ -71,23 +81,64 @@ class Questions:
         if scope is not None:
             scope.cancel()
 
-    async def _put(self, frame: ControlRequest, scope: anyio.CancelScope) -> None:
+    def page_done(self, frame: PageDone) -> None:
+        """An MCP server has what it had a page opened for."""
+        from acp_manifold.translators.claude.questions import page_id
+
+        self._events.form_done(page_id(frame.server, frame.elicitation_id))
+
+    def _begin(self, frame: ControlRequest, ask: _Ask, broken: JsonObject) -> None:
+        scope = self._open[frame.id] = anyio.CancelScope()
+        self._tasks.start_soon(self._put, frame, scope, ask, broken)
+
+    async def _put(self, frame: ControlRequest, scope: anyio.CancelScope, ask: _Ask, broken: JsonObject) -> None:
         with scope:
-            asked = permissions.asked(frame.request, self._cwd)
-            response = permissions.answer(asked, await self._ask(asked))
+            try:
+                response = await ask()
+            except Exception:
+                # Boundary: whatever broke on the way to the person, the CLI must get its answer.
+                logger.exception("%s: a question failed and counts as refused", self._name)
+                response = broken
             # Withdrawn in this very moment: then the scope is cancelled, and nothing is sent.
             if self._open.pop(frame.id, None) is None:
                 return
             if permissions.allows(response):
-                self._events.update(ToolCallUpdate(asked.call_id, status="in_progress"))
+                self._events.update(ToolCallUpdate(text(frame.request, "tool_use_id"), status="in_progress"))
             for change in as_objects(response.get("updatedPermissions")):
                 self._remember(change)
             self._send(control_answer(frame.id, response))
 
-    async def _ask(self, asked: permissions.Asked) -> str | None:
+    async def _permitted(self, request: JsonObject) -> JsonObject:
+        asked = permissions.asked(request, self._cwd)
+        return permissions.answer(asked, await self._events.ask(asked.question))
+
+    async def _inquired(self, request: JsonObject) -> JsonObject:
+        """The model's own questions."""
+        # Imported with the first question, as is all that knows of forms.
+        from acp_manifold.translators.claude import questions
+        from acp_manifold.translators.form_schemas import Unshowable
+
         try:
-            return await self._events.ask(asked.question)
-        except Exception:
-            # Boundary: whatever broke on the way to the person, the CLI must get its answer.
-            logger.exception("%s: a permission question failed and counts as refused", self._name)
-            return permissions.REJECT
+            inquiry = questions.of_tool(obj(request, "input"), permissions.call_of(request, self._cwd))
+        except Unshowable as exc:
+            return {"behavior": "deny", "message": f"The question can't be shown: {exc}. Ask in plain text instead."}
+        return await self._answered(inquiry)
+
+    async def _elicited(self, frame: ControlRequest) -> JsonObject:
+        """The questions of an MCP server."""
+        from acp_manifold.bridge.forms import not_asked
+        from acp_manifold.translators.claude import questions
+        from acp_manifold.translators.form_schemas import Unshowable
+
+        call_id = self._only_call(questions.tools_of(text(frame.request, "mcp_server_name")))
+        call = ToolCallUpdate(call_id) if call_id is not None else None
+        try:
+            inquiry = questions.of_server(frame.request, frame.id, call)
+        except Unshowable as exc:
+            logger.warning("%s: an MCP server's question was declined: %s", self._name, exc)
+            self._events.update(not_asked(text(frame.request, "message"), str(exc)))
+            return {"action": "decline"}
+        return await self._answered(inquiry)
+
+    async def _answered(self, inquiry: Inquiry) -> JsonObject:
+        return inquiry.respond(await self._events.ask_form(inquiry.form))

@@ -13,7 +13,7 @@ import os
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import anyio
 from anyio import to_thread
@@ -42,13 +42,17 @@ from acp_manifold.bridge.process import Child
 from acp_manifold.translators.acp.prompts import typed_text
 from acp_manifold.translators.claude.archive import visible
 from acp_manifold.translators.claude.commands import commands
+from acp_manifold.translators.claude.compaction import kept_messages
 from acp_manifold.translators.claude.endings import Failure, failure_kind
 from acp_manifold.translators.claude.frames import (
+    FAULTS,
+    CommandsChanged,
     ControlCancel,
     ControlRequest,
     ControlResponse,
     Init,
     Mode,
+    PageDone,
     Reset,
     TitleChanged,
     parse,
@@ -57,7 +61,17 @@ from acp_manifold.translators.claude.input import user_message
 from acp_manifold.translators.claude.titles import stored_form
 from acp_manifold.translators.claude.turn import Conversation
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_objects, as_str, text
-from acp_manifold.translators.updates import BackgroundTask, Command, ConfigOption, Prompt, TaskOutput, TurnEnd
+from acp_manifold.translators.updates import (
+    BackgroundTask,
+    Command,
+    ConfigOption,
+    MessageChunk,
+    Notice,
+    Prompt,
+    TaskOutput,
+    Text,
+    TurnEnd,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +83,9 @@ INTERRUPT_LIMIT: Final = 10.0
 
 TITLE_LIMIT: Final = 60.0
 """Seconds a model has to think of a title."""
+
+MODELS_DELAY: Final = 1.0
+"""Seconds after the handshake, or a turn, before an endpoint is asked for its models."""
 
 TASK_LIMIT: Final = 10.0
 """Seconds to tell of a background task, or to end it; some milliseconds are usual."""
@@ -93,6 +110,8 @@ class _Turn:
     ended: anyio.Event = field(default_factory=anyio.Event)
     sent: bool = False
     interrupted: bool = False
+    lookup: anyio.CancelScope | None = None
+    """Around a command that is served here: nothing is sent for it."""
 
 
 class ClaudeSession:
@@ -121,8 +140,11 @@ class ClaudeSession:
         self._store = store
         self._resumed = resumed
         self._conversation = Conversation(spec.cwd)
+        self._own_servers = frozenset(server.name for server in spec.mcp_servers)
         self._control = Control(self._send)
-        self._questions = Questions(tasks, self._send, events, spec.cwd, child.name, carried.remember)
+        self._questions = Questions(
+            tasks, self._send, events, spec.cwd, child.name, carried.remember, self._conversation.only_call
+        )
         self._title = LiveTitle(
             session_id,
             spec,
@@ -152,6 +174,8 @@ class ClaudeSession:
         self._endpoint = spec.endpoint
         self._resetting = False
         """Whether the conversation was cleared, and no frame has told its new id."""
+        self._kept: frozenset[str] = frozenset()
+        """Frames that a compaction has kept, by uuid: told already, they come once more."""
         self._offered: tuple[Command, ...] | None = None
         self._turn: _Turn | None = None
         self._gone: BackendGone | None = None
@@ -224,6 +248,10 @@ class ClaudeSession:
                 raise self._end()
             if turn.interrupted:
                 return TurnEnd("cancelled")
+            if isinstance(prompt[0], Text) and prompt[0].text.startswith("/"):
+                end = await self._serve_command(prompt, turn)
+                if end is not None:
+                    return end
             self._title.write_first()
             self._conversation.begin(turn.uuid, prompt)
             turn.sent = True
@@ -238,6 +266,19 @@ class ClaudeSession:
         finally:
             self._turn = None
 
+    async def _serve_command(self, prompt: Prompt, turn: _Turn) -> TurnEnd | None:
+        """Answer a command that the CLI has on its own screen alone; None for one that it is to have."""
+        # Imported with the first: a new session's answer waits for every import there is.
+        from acp_manifold.adapters.claude.commands import served
+
+        answer = served(prompt)
+        if answer is None:
+            return None
+        with anyio.CancelScope() as turn.lookup:
+            words = await answer(self._control, self._carried.current_mode)
+            self._events.update(MessageChunk("agent", Text(words)))
+        return TurnEnd("cancelled" if turn.lookup.cancelled_caught else "end_turn")
+
     async def interrupt(self) -> None:
         """Stop the running turn; see `BackendSession.interrupt`."""
         turn = self._turn
@@ -246,6 +287,8 @@ class ClaudeSession:
         turn.interrupted = True
         if not turn.sent:
             turn.go.set()
+            if turn.lookup is not None:
+                turn.lookup.cancel()
             return
         self._conversation.interrupt()
 
@@ -266,6 +309,11 @@ class ClaudeSession:
 
     async def generate_title(self, prompt_text: str) -> str | None:
         """Have a model name the session; it is in the transcript then, as `ai-title`, and beats no custom title."""
+        if prompt_text.startswith("/"):
+            from acp_manifold.adapters.claude.commands import names_nothing
+
+            if names_nothing(prompt_text):
+                return None
         await self.ready()
         request: JsonObject = {
             "subtype": "generate_session_title",
@@ -300,7 +348,6 @@ class ClaudeSession:
 
     def close(self) -> None:
         """The session is let go: whatever waits for the process ends now, not when its time is up. For `serve` only."""
-        self._options.close()
         self._set_gone("the session was closed")
 
     async def _shake_hands(self) -> None:
@@ -327,6 +374,17 @@ class ClaudeSession:
             self._turn.go.set()
         else:
             self._options.refresh()
+        self._tasks.start_soon(self._learn_models)
+
+    async def _learn_models(self) -> None:
+        """Find out what an endpoint that is not the maker's own serves, when nobody waits for anything."""
+        from acp_manifold.adapters.claude import endpoint
+
+        await anyio.sleep(MODELS_DELAY)
+        while self._turn is not None:
+            await self._turn.ended.wait()
+            await anyio.sleep(MODELS_DELAY)
+        self._options.served(await endpoint.models(self._endpoint))
 
     def _route(self) -> Pending | None:
         """Have the client's endpoint hold against the person's settings."""
@@ -379,6 +437,10 @@ class ClaudeSession:
             logger.exception("%s: a line could not be handled", self._child.name)
 
     def _on_frame(self, raw: JsonObject) -> None:
+        if raw.get("type") == "system" and raw.get("subtype") == "compact_boundary":
+            self._kept = kept_messages(raw)
+        elif self._kept and raw.get("type") == "assistant" and raw.get("uuid") in self._kept:
+            return
         frame = parse(raw)
         if self._resetting and (session_id := as_str(raw.get("session_id"))) not in (None, self._id):
             self._move(session_id)
@@ -414,6 +476,9 @@ class ClaudeSession:
     def _on_withdrawal(self, frame: ControlCancel) -> None:
         self._questions.withdrawn(frame.id)
 
+    def _on_page(self, frame: PageDone) -> None:
+        self._questions.page_done(frame)
+
     def _on_title(self, frame: TitleChanged) -> None:
         if frame.title:
             told = self._title.told(frame.title)
@@ -425,6 +490,37 @@ class ClaudeSession:
         if frame.terminal_commands != self._carried.hidden:
             self._carried.hidden = frame.terminal_commands
             self._tell_commands()
+        if frame.mcp_servers:
+            self._look_after_servers(frame)
+
+    def _look_after_servers(self, frame: Init) -> None:
+        """Tell of MCP servers that can't be used, each once until it works."""
+        told = self._carried.told_faults
+        told -= {name for name, state in frame.mcp_servers if state == "connected"}
+        new = {name for name, state in frame.mcp_servers if state in FAULTS} - told
+        if new:
+            told |= new
+            self._tasks.start_soon(self._tell_faults, new)
+
+    async def _tell_faults(self, names: set[str]) -> None:
+        from acp_manifold.adapters.claude.commands import server_states
+        from acp_manifold.translators.claude.reports import fault
+
+        try:
+            answer = await server_states(self._control)
+        except BackendFault as exc:
+            logger.info("%s: why %s can't be used is not known: %s", self._child.name, sorted(names), exc.message)
+            answer = {}
+        why = {text(entry, "name"): fault(entry) for entry in as_objects(answer.get("mcpServers"))}
+        for name in sorted(names):
+            # Of the person's own servers it is enough to be told where that is no message in the conversation.
+            severity: Literal["error", "warning"] = "error" if name in self._own_servers else "warning"
+            logger.warning("%s: MCP server %s: %s", self._child.name, name, why.get(name))
+            self._events.update(Notice(severity, f"MCP server {name} can't be used", why.get(name)))
+
+    def _on_commands(self, frame: CommandsChanged) -> None:
+        self._capabilities = {**self._capabilities, "commands": frame.raw.get("commands")}
+        self._tell_commands()
 
     def _on_mode(self, frame: Mode) -> None:
         self._options.in_mode(frame.permission_mode)
@@ -487,7 +583,9 @@ _HANDLERS: dict[type, Callable[[ClaudeSession, Any], None]] = {
     ControlResponse: ClaudeSession._on_answer,  # pyright: ignore[reportPrivateUsage]
     ControlRequest: ClaudeSession._on_request,  # pyright: ignore[reportPrivateUsage]
     ControlCancel: ClaudeSession._on_withdrawal,  # pyright: ignore[reportPrivateUsage]
+    PageDone: ClaudeSession._on_page,  # pyright: ignore[reportPrivateUsage]
     TitleChanged: ClaudeSession._on_title,  # pyright: ignore[reportPrivateUsage]
+    CommandsChanged: ClaudeSession._on_commands,  # pyright: ignore[reportPrivateUsage]
     Init: ClaudeSession._on_init,  # pyright: ignore[reportPrivateUsage]
     Reset: ClaudeSession._on_reset,  # pyright: ignore[reportPrivateUsage]
     Mode: ClaudeSession._on_mode,  # pyright: ignore[reportPrivateUsage]

@@ -11,7 +11,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,16 +39,6 @@ class Shelf:
         self._read: set[str] = set()
         self._last: dict[str, tuple[Menu, Held]] = {}
         self._by_folder: dict[tuple[str, str], Held] = {}
-        self.models: tuple[str, ...] | None = None
-        """What the endpoint serves, where others have found that out; see `Backend.offer_models`."""
-        self.listeners: list[Callable[[], None]] = []
-        """Told when `models` changes."""
-
-    def offer(self, ids: Sequence[str] | None) -> None:
-        """See `Backend.offer_models`."""
-        self.models = None if ids is None else tuple(ids)
-        for changed in list(self.listeners):
-            changed()
 
     def mark(self, command: Sequence[str]) -> str:
         """What a menu belongs to: the program and the environment it is started in."""

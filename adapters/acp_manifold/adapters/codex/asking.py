@@ -7,6 +7,9 @@ Each lives in a task of the session. It ends by the answer, by Codex taking it b
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 import anyio.lowlevel
@@ -14,21 +17,28 @@ from anyio.abc import TaskGroup
 
 from acp_manifold.bridge.backend import SessionEvents
 from acp_manifold.bridge.errors import METHOD_NOT_FOUND
-from acp_manifold.translators.codex.approvals import Approval, Items, approval_of, polite_refusal
-from acp_manifold.translators.narrow import JsonObject
+from acp_manifold.translators.codex.approvals import INQUIRIES, Approval, Items, approval_of, polite_refusal
+from acp_manifold.translators.narrow import JsonObject, text
 
 from .client import Client, RequestId
 
+if TYPE_CHECKING:
+    from acp_manifold.translators.codex.questions import Inquiry
+
 logger = logging.getLogger(__name__)
+
+_Ask: TypeAlias = Callable[[], Awaitable[JsonObject]]
+"""Asks the person, and gives the result for Codex."""
 
 
 class _Open:
     """A question that is with the person."""
 
-    __slots__ = ("approval", "scope")
+    __slots__ = ("abort", "scope")
 
-    def __init__(self, approval: Approval) -> None:
-        self.approval = approval
+    def __init__(self, abort: JsonObject) -> None:
+        self.abort = abort
+        """The result when the turn is being cancelled, or the question broke on its way."""
         self.scope = anyio.CancelScope()
 
 
@@ -46,41 +56,106 @@ class Asking:
         self._events = events
         self._tasks = tasks
         self._open: dict[RequestId, _Open] = {}
+        self._pages: list[str] = []
+        """Forms whose page the person has opened in this turn."""
 
     def ask(self, request_id: RequestId, method: str, params: JsonObject, items: Items) -> None:
         """Put a request of the server to the person, or decline what can't be put."""
         approval = approval_of(method, params, items)
-        if approval is None:
-            self._decline(request_id, method, params)
+        if approval is not None:
+            self._begin(request_id, approval.abort, partial(self._consent, approval))
             return
-        entry = self._open[request_id] = _Open(approval)
-        self._tasks.start_soon(self._put, request_id, entry)
+        inquiry = self._inquiry(request_id, method, params, items)
+        if isinstance(inquiry, str):
+            self._note(params, inquiry)
+        elif inquiry is not None:
+            self._begin(request_id, self._aborted(inquiry), partial(self._inquire, inquiry))
+            return
+        self._decline(request_id, method, params)
 
     def refuse(self, request_id: RequestId, method: str, params: JsonObject, items: Items) -> None:
         """Refuse a request without asking anybody: its turn is over or being cancelled."""
         approval = approval_of(method, params, items)
-        if approval is None:
+        if approval is not None:
+            self._client.answer(request_id, approval.abort)
+            return
+        inquiry = self._inquiry(request_id, method, params, items)
+        if inquiry is None or isinstance(inquiry, str):
             self._decline(request_id, method, params)
         else:
-            self._client.answer(request_id, approval.abort)
+            self._client.answer(request_id, self._aborted(inquiry))
+
+    def turn_over(self) -> None:
+        """The turn has ended: pages it had opened are no longer waited for; Codex never tells that one is done."""
+        pages, self._pages = self._pages, []
+        for page in pages:
+            self._events.form_done(page)
+
+    @staticmethod
+    def _inquiry(request_id: RequestId, method: str, params: JsonObject, items: Items) -> Inquiry | str | None:
+        """The form in a request; why it can't be asked; None if it is nothing to ask a person."""
+        if method not in INQUIRIES:
+            return None
+        # Imported with the first question, as is all that knows of forms.
+        from acp_manifold.translators.codex.questions import inquiry_of
+        from acp_manifold.translators.form_schemas import Unshowable
+
+        try:
+            return inquiry_of(method, params, request_id, items)
+        except Unshowable as exc:
+            return str(exc)
+
+    @staticmethod
+    def _aborted(inquiry: Inquiry) -> JsonObject:
+        from acp_manifold.translators.forms import FormAnswer
+
+        return inquiry.respond(FormAnswer("cancel"))
+
+    def _note(self, params: JsonObject, why: str) -> None:
+        from acp_manifold.bridge.forms import not_asked
+
+        self._events.update(not_asked(text(params, "message") or "a question of the agent's", why))
 
     def _decline(self, request_id: RequestId, method: str, params: JsonObject) -> None:
         result = polite_refusal(method, params)
-        logger.info("codex: %s was declined: it can't be put to a person yet", method)
+        logger.info("codex: %s was declined: it can't be put to a person", method)
         if result is not None:
             self._client.answer(request_id, result)
         else:
             self._client.refuse(request_id, METHOD_NOT_FOUND, f"nobody here answers {method}")
 
-    async def _put(self, request_id: RequestId, entry: _Open) -> None:
+    def _begin(self, request_id: RequestId, abort: JsonObject, ask: _Ask) -> None:
+        entry = self._open[request_id] = _Open(abort)
+        self._tasks.start_soon(self._put, request_id, entry, ask)
+
+    async def _put(self, request_id: RequestId, entry: _Open, ask: _Ask) -> None:
         with entry.scope:
-            chosen = await self._events.ask(entry.approval.question)
-            if chosen is None:
-                # A cancel takes the question back first and interrupts in the same breath: let that come first,
-                # so that the turn is stopped and not merely told no.
-                await anyio.lowlevel.checkpoint()
+            try:
+                result = await ask()
+            except Exception:
+                # Boundary: whatever broke on the way to the person, Codex must get its answer.
+                logger.exception("codex: a question failed and counts as refused")
+                result = entry.abort
             if self._open.pop(request_id, None) is not None:
-                self._client.answer(request_id, entry.approval.answer(chosen))
+                self._client.answer(request_id, result)
+
+    async def _consent(self, approval: Approval) -> JsonObject:
+        chosen = await self._events.ask(approval.question)
+        if chosen is None:
+            await self._let_cancel_come_first()
+        return approval.answer(chosen)
+
+    async def _inquire(self, inquiry: Inquiry) -> JsonObject:
+        answer = await self._events.ask_form(inquiry.form)
+        if answer.action == "cancel":
+            await self._let_cancel_come_first()
+        elif answer.action == "accept" and inquiry.form.url is not None:
+            self._pages.append(inquiry.form.id)
+        return inquiry.respond(answer)
+
+    async def _let_cancel_come_first(self) -> None:
+        """A cancel takes the question back and interrupts in the same breath: it stops the turn, and is no mere no."""
+        await anyio.lowlevel.checkpoint()
 
     def resolved(self, request_id: object) -> None:
         """Codex wants no answer any more."""
@@ -92,7 +167,7 @@ class Asking:
     def abort(self) -> None:
         """Take all questions back and have Codex stop what they are about."""
         for request_id, entry in self._take_all():
-            self._client.answer(request_id, entry.approval.abort)
+            self._client.answer(request_id, entry.abort)
 
     def drop(self) -> None:
         """Take all questions back; nobody is there to be answered."""

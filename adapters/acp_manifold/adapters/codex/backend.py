@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ from acp_manifold.bridge.errors import BackendGone, LoginNeeded, SessionNotFound
 from acp_manifold.bridge.starting import Started, pipe, start
 
 from . import program as programs
-from .config import thread_params
+from .config import names_of, refuse_what_is_not_taken, thread_params
 from .greeting import GREETING
 from .ids import is_thread_id
 from .limits import Limits
@@ -51,6 +51,7 @@ class CodexBackend:
     name = "codex"
     label = "Codex"
     install_hint = "pip install openai-codex-cli-bin, or npm install -g @openai/codex"
+    mcp_sse = False
     has_archive = True
     endpoint_types: tuple[str, ...] = ("openai",)
 
@@ -204,14 +205,16 @@ class CodexBackend:
         life = self._living
         if resume is not None and not is_thread_id(resume):
             raise SessionNotFound(resume)
+        refuse_what_is_not_taken(spec.mcp_servers)
         server = await life.need()
+        names = await _names(server, spec)
         # Asked for before the import, since the answer takes longer. Nothing is awaited between the two.
-        new = server.client.begin("thread/start", thread_params(spec)) if resume is None else None
+        new = server.client.begin("thread/start", thread_params(spec, names)) if resume is None else None
         from .session import open_session
 
         no_login = self._no_login if spec.endpoint is None else self._has_login
         async with open_session(
-            server, spec, events, life.remember, new or (resume or "").lower(), no_login, life.shelf
+            server, spec, names, events, life.remember, new or (resume or "").lower(), no_login, life.shelf
         ) as session:
             yield session
 
@@ -263,9 +266,11 @@ class CodexBackend:
         """Copy a thread."""
         if not is_thread_id(session_id):
             raise SessionNotFound(session_id)
+        refuse_what_is_not_taken(spec.mcp_servers)
         from .archive import fork_thread
 
-        return await fork_thread(await self._living.need(), session_id, thread_params(spec))
+        server = await self._living.need()
+        return await fork_thread(server, session_id, thread_params(spec, await _names(server, spec)))
 
     async def archive(self, session_id: str, archived: bool) -> None:
         """Put a thread into Codex' archive, or take it out."""
@@ -290,10 +295,6 @@ class CodexBackend:
         if is_thread_id(session_id):
             await delete_thread(await self._living.need(), session_id)
 
-    def offer_models(self, ids: Sequence[str] | None) -> None:
-        """Models of a custom endpoint."""
-        self._living.shelf.offer(ids)
-
     def lab(self, folder: Path, model_url: str) -> dict[str, str]:
         """Make a private home for the scripted model."""
         from .lab import make_lab
@@ -305,3 +306,8 @@ class CodexBackend:
         if self._life is None:
             raise BackendGone("The Codex backend is not running")
         return self._life
+
+
+async def _names(server: AppServer, spec: SessionSpec) -> Mapping[str, str]:
+    """What Codex is to call the client's MCP servers; see `config.names_of`."""
+    return names_of(spec.mcp_servers, await server.configured_servers(spec.cwd)) if spec.mcp_servers else {}

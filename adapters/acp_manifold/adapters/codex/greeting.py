@@ -11,13 +11,10 @@ import json
 from acp_manifold.bridge.version import __version__
 
 NEVER_USED = (
-    "account/rateLimits/updated",
     "app/list/updated",
     "item/fileChange/outputDelta",
     "item/fileChange/patchUpdated",
-    "item/mcpToolCall/progress",
     "remoteControl/status/changed",
-    "skills/changed",
     "thread/goal/cleared",
     "thread/goal/updated",
     "thread/readState/changed",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import anyio
 
-from acp_manifold.bridge.errors import InvalidRequest, RemoteError
+from acp_manifold.bridge.errors import BridgeError, InvalidRequest, RemoteError
 from acp_manifold.bridge.options import checked
 from acp_manifold.translators.codex import options as wire
 from acp_manifold.translators.narrow import JsonObject
@@ -17,6 +17,10 @@ from .client import Client
 from .shelf import Shelf
 
 logger = logging.getLogger(__name__)
+
+MODELS_DELAY = 0.25
+"""Seconds between the opening of a thread and the request for the models: the list costs codex-cli 0.163.0 as much as a
+thread (17 ms), which whoever opens a session, or several, should not wait for."""
 
 TOLD_LIMIT = 2.0
 """Seconds for Codex to tell what holds once it has taken a change; a millisecond is usual."""
@@ -39,6 +43,7 @@ class ThreadOptions:
         self._held: wire.Settings | None = None
         self._configured: wire.Settings | None = None
         self._told: tuple[ConfigOption, ...] = ()
+        self._served: tuple[str, ...] | None = None
         self._heard = anyio.Event()
         """Set, and made anew, when the app-server tells what holds."""
 
@@ -47,7 +52,7 @@ class ThreadOptions:
         """See `BackendSession.options`; none before the thread is open."""
         if self._held is None or self._configured is None:
             return ()
-        return wire.options(self._held, self._configured, self._shelf.models, self._shelf.served)
+        return wire.options(self._held, self._configured, self._shelf.models, self._served)
 
     @property
     def model(self) -> str | None:
@@ -55,12 +60,27 @@ class ThreadOptions:
         return self._held.model if self._held is not None else None
 
     def opened(self, thread_id: str, result: JsonObject) -> None:
-        """The thread is open, with these settings."""
-        self._thread = thread_id
+        """The thread is open, with these settings; or the conversation goes on in this one, after `/clear`.
+
+        What was chosen for the one before is for `restore` to set in the new one too.
+        """
+        before, self._thread = self._thread, thread_id
         self._held = self._configured = wire.opened(result)
-        self._told = self.options
-        self._shelf.listeners.append(self.changed)
-        self._shelf.want_models(self._client)
+        if before in self._shelf.chosen:
+            self._shelf.chosen[thread_id] = self._shelf.chosen[before]
+        if not before:
+            self._told = self.options
+            self._shelf.listeners.append(self.changed)
+
+    async def learn(self) -> None:
+        """Have the models told, a while after the thread was opened."""
+        if self._shelf.models:
+            return
+        await anyio.sleep(MODELS_DELAY)
+        try:
+            await self._shelf.want_models(self._client)
+        except BridgeError as exc:
+            logger.info("codex session %s: its models are not known: %s", self._thread, exc.message)
 
     def close(self) -> None:
         """The thread is let go."""
@@ -73,6 +93,11 @@ class ThreadOptions:
         if now != self._told:
             self._told = now
             self._tell(Options(now))
+
+    def served(self, models: tuple[str, ...]) -> None:
+        """What an endpoint of the person's, or of the client's, says it serves; nothing if it doesn't say."""
+        self._served = models or None
+        self.changed()
 
     def settings_updated(self, params: JsonObject) -> None:
         """The app-server tells what holds now."""
@@ -102,6 +127,8 @@ class ThreadOptions:
         held, configured = self._held, self._configured
         if held is None or configured is None:
             raise InvalidRequest(f"Codex has not opened session {self._thread} yet")
+        if not self._shelf.models:
+            await self._shelf.want_models(self._client)
         value = checked(self.options, option_id, value)
         params = wire.change(option_id, value, held, configured, self._shelf.models)
         news = self._heard if all(now.value != value for now in self.options if now.id == option_id) else None

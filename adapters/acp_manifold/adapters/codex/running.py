@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 
 from acp_manifold.bridge.errors import BackendFault, BackendGone, BridgeError, LoginNeeded
-from acp_manifold.translators.codex.failures import failure_of
+from acp_manifold.translators.codex.failures import failure_of, stop_of
 from acp_manifold.translators.codex.turn import Stream
 from acp_manifold.translators.narrow import JsonObject, obj, text
 from acp_manifold.translators.updates import StopReason, TurnEnd
@@ -16,11 +16,15 @@ from .program import login_command
 class Running:
     """What is known of the turn so far. Changed by the reader's task alone, but for `cancelling`."""
 
-    __slots__ = ("cancelling", "ended", "gone", "id", "identified", "left", "outcome", "started")
+    __slots__ = ("cancelling", "ended", "gone", "id", "identified", "inner", "left", "outcome", "started", "unnamed")
 
     def __init__(self) -> None:
         self.id: str | None = None
         """Codex' id, once it has answered `turn/start`."""
+        self.unnamed = False
+        """Whether Codex has taken the request for the turn without naming it: the next that starts is it."""
+        self.inner: str | None = None
+        """The turn inside it that does the work, of a review: what Codex wants interrupted (codex-cli 0.163.0)."""
         self.identified = anyio.Event()
         """Set with `id`, and at the end at the latest."""
         self.started = anyio.Event()
@@ -60,9 +64,13 @@ class Running:
             raise BackendGone(self.gone.message, self.gone.data)
         status = text(self.outcome, "status")
         if status == "failed":
-            raise _fault(obj(self.outcome, "error") or stream.failure)
+            error = obj(self.outcome, "error") or stream.failure
+            stopped = stop_of(error)
+            if stopped is None:
+                raise _fault(error)
+            return stream.end(stopped)
         reason: StopReason = "cancelled" if status == "interrupted" else "end_turn"
-        return TurnEnd(reason, stream.input_tokens or None, stream.output_tokens or None)
+        return stream.end(reason)
 
 
 def _fault(error: JsonObject) -> BridgeError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -26,6 +26,9 @@ from .greeting import GREETING, GREETING_ID
 from .limits import Limits
 from .program import environment, neutral_directory, server_command
 from .stubborn import unload
+
+if TYPE_CHECKING:
+    from acp_manifold.translators.updates import Notice
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +52,10 @@ class Route(Protocol):
 
     async def room(self) -> None:
         """Wait while whoever is told of the thread is too far behind to be told more."""
+        ...
+
+    def noticed(self, notice: Notice) -> None:
+        """The server has something to say that is about no thread."""
         ...
 
     def server_gone(self, reason: BackendGone) -> None:
@@ -77,6 +84,8 @@ class AppServer:
         """Who was told something since the last read."""
         self.doubted = False
         """Whether it has left something unanswered, so that it should be checked before it is relied on."""
+        self.told_faults: set[tuple[str, str]] = set()
+        """Thread and MCP server for each fault a person was told of: a thread that comes back tells none twice."""
         self._held: dict[str, object] = {}
         self._freeing: dict[str, anyio.Event] = {}
         self._ended = anyio.Event()
@@ -85,6 +94,10 @@ class AppServer:
         self._tasks: TaskGroup | None = None
         self._named = named
         self._renames: dict[str, list[_Rename]] = {}
+        self._noted: list[Notice] = []
+        """What the server said about no thread in particular, each once."""
+        self._untold: list[Notice] = []
+        """What of it nobody was there to hear."""
 
     @property
     def alive(self) -> bool:
@@ -236,7 +249,7 @@ class AppServer:
         if route is not None:
             self._fed.add(route)
             route.notified(method, params)
-        handler = _ANYWHERE.get(method)
+        handler = ANYWHERE.get(method)
         if handler is not None:
             handler(self, params)
         elif route is None:
@@ -286,9 +299,53 @@ class AppServer:
             rename.told.set()
         self._named(thread_id, name)
 
+    async def configured_servers(self, cwd: str) -> frozenset[str]:
+        """The names of the MCP servers in the configuration that holds in a directory; none if it can't be read.
+
+        Raises:
+            BackendGone: It is gone.
+        """
+        try:
+            result = await self.client.request("config/read", {"cwd": cwd, "includeLayers": False})
+        except RemoteError as exc:
+            # Whoever starts a thread with it is told what is wrong with it.
+            logger.debug("codex: the configuration of %s can't be read: %s", cwd, exc.message)
+            return frozenset()
+        return frozenset(obj(obj(result, "config"), "mcp_servers"))
+
+    def skills_changed(self, params: JsonObject) -> None:
+        """Skills were added, changed or removed, for whichever threads."""
+        for route in list(self.routes.values()):
+            route.notified("skills/changed", params)
+
     def warned(self, params: JsonObject) -> None:
         """Codex has something to say about its set-up."""
         logger.info("codex: %s", text(params, "message") or text(params, "summary"))
+        if as_str(params.get("threadId")) is None:
+            self._note("warning" if "message" in params else "configWarning", params)
+
+    def limited(self, params: JsonObject) -> None:
+        """How much of the account's limits is used."""
+        self._note("account/rateLimits/updated", params)
+
+    def _note(self, method: str, params: JsonObject) -> None:
+        # Seldom needed, and not before there is a session.
+        from acp_manifold.translators.codex import notices
+
+        notice = notices.of(method, params)
+        if notice is None or notice in self._noted:
+            return
+        self._noted.append(notice)
+        for route in self.routes.values():
+            route.noticed(notice)
+        if not self.routes:
+            self._untold.append(notice)
+
+    def welcome(self, route: Route) -> None:
+        """Tell a route what was said while there was none."""
+        untold, self._untold = self._untold, []
+        for notice in untold:
+            route.noticed(notice)
 
 
 class _Rename:
@@ -301,11 +358,13 @@ class _Rename:
         self.name: str | None = None
 
 
-_ANYWHERE: dict[str, Callable[[AppServer, JsonObject], None]] = {
+ANYWHERE: dict[str, Callable[[AppServer, JsonObject], None]] = {
     "thread/name/updated": AppServer.name_updated,
+    "skills/changed": AppServer.skills_changed,
     "configWarning": AppServer.warned,
     "deprecationNotice": AppServer.warned,
     "warning": AppServer.warned,
+    "account/rateLimits/updated": AppServer.limited,
 }
 """Notifications that count whether or not their thread is open here."""
 

@@ -8,8 +8,9 @@ belongs to an older turn is dropped, unless it ends a command that outlived its 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
@@ -17,6 +18,7 @@ from anyio.abc import TaskGroup
 
 from acp_manifold.bridge.backend import SessionEvents, SessionSpec
 from acp_manifold.bridge.errors import (
+    BackendFault,
     BackendGone,
     BridgeError,
     InvalidParams,
@@ -24,27 +26,47 @@ from acp_manifold.bridge.errors import (
     RemoteError,
     TaskNotFound,
 )
+from acp_manifold.translators.codex.failures import failure_of, stop_of
 from acp_manifold.translators.codex.items import Updates
-from acp_manifold.translators.codex.prompts import INPUT_LIMIT, text_size, to_input
+from acp_manifold.translators.codex.prompts import INPUT_LIMIT, refused, text_size, to_input
 from acp_manifold.translators.codex.turn import Stream, item_of
-from acp_manifold.translators.narrow import JsonObject, obj, text
-from acp_manifold.translators.updates import BackgroundTask, ConfigOption, Prompt, TaskOutput, TurnEnd, Unknown
+from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
+from acp_manifold.translators.updates import (
+    BackgroundTask,
+    ConfigOption,
+    MessageChunk,
+    Notice,
+    Prompt,
+    TaskOutput,
+    Text,
+    TurnEnd,
+    Unknown,
+    Usage,
+)
 
 from .asking import Asking
-from .client import Asked, NoAnswer, RequestId
+from .client import Asked, Client, NoAnswer, RequestId
 from .config import thread_params, usual_provider
 from .faults import NO_ROLLOUT, at_lost_endpoint, fault_of
 from .options import ThreadOptions
+from .program import codex_home
 from .running import Running
 from .server import AppServer
+from .servers import McpServers
 from .shelf import Shelf
 from .stubborn import unload
 from .terminals import listed, stop, terminate
+
+if TYPE_CHECKING:
+    from .commands import SlashCommands
 
 logger = logging.getLogger(__name__)
 
 CLOSE_LIMIT = 2.0
 """Seconds for the end of a session; a few milliseconds are usual. The rest is Codex' to clear away."""
+
+ENDPOINT_DELAY = 1.0
+"""Seconds after the opening, or a turn, before an endpoint is asked for its models: nobody is to wait for that."""
 
 HEED_LIMIT = 1.0
 """Seconds of them for a turn to stop when it is interrupted; some milliseconds are usual."""
@@ -60,6 +82,7 @@ class CodexSession:
         self,
         server: AppServer,
         spec: SessionSpec,
+        names: Mapping[str, str],
         events: SessionEvents,
         tasks: TaskGroup,
         generated: Callable[[str, str], None],
@@ -71,6 +94,7 @@ class CodexSession:
         Args:
             server: Who serves it.
             spec: What it is opened with.
+            names: What its MCP servers are called there; see `config.names_of`.
             events: Whom to tell.
             tasks: The session's task group.
             generated: Told the thread and the title when a generated one is about to be stored.
@@ -80,7 +104,10 @@ class CodexSession:
         self._server = server
         self._client = server.client
         self._spec = spec
+        self.servers = McpServers(names, server.told_faults, events)
+        """Its MCP servers."""
         self._events = events
+        self._tasks = tasks
         self._asking = Asking(server.client, events, tasks)
         self._generated = generated
         self._stream = Stream()
@@ -90,7 +117,12 @@ class CodexSession:
         self._running: Running | None = None
         self._had_turn = not new
         self._title = spec.title
-        self._mcp_servers: set[str] = set()
+        self._generated_title: str | None = None
+        self.settings: JsonObject = {}
+        """Model, permissions and the like, as Codex told them last."""
+        self._commands: SlashCommands | None = None
+        self._skills_known = False
+        self._offering = False
         self._closed = False
         self._stuck = False
         """Whether a turn may begin here that nobody waits for."""
@@ -126,6 +158,17 @@ class CodexSession:
     async def set_option(self, option_id: str, value: str | bool) -> None:
         """Set an option, for the turns that come; see `BackendSession.set_option`."""
         await self._options.set(option_id, value)
+
+    async def learn(self) -> None:
+        """Find out, in the background, which models there are. For `open_session` only."""
+        from .endpoint import models
+
+        await self._options.learn()
+        await anyio.sleep(ENDPOINT_DELAY)
+        while self._running is not None:
+            await self._running.ended.wait()
+            await anyio.sleep(ENDPOINT_DELAY)
+        self._options.served(await models(self._spec.endpoint, codex_home()))
 
     async def room(self) -> None:
         """Wait while the session's clients are behind; see `SessionEvents.room`."""
@@ -177,7 +220,11 @@ class CodexSession:
         if self._server.led.get(thread_id, self._spec.endpoint) != self._spec.endpoint:
             # codex-cli 0.163.0 keeps a thread for a minute, and then takes no other provider for it.
             await unload(self._client, thread_id, "its endpoint is another one now")
-        params: JsonObject = {"threadId": thread_id, "excludeTurns": True, **thread_params(self._spec)}
+        params: JsonObject = {
+            "threadId": thread_id,
+            "excludeTurns": True,
+            **thread_params(self._spec, self.servers.names),
+        }
         limit = self._server.limits.slow
         try:
             try:
@@ -197,11 +244,13 @@ class CodexSession:
     def _opened(self, result: JsonObject) -> None:
         thread = obj(result, "thread")
         self._id = text(thread, "id")
+        self.settings = result
         self._server.led[self._id] = self._spec.endpoint
         if not self._closed:
             self._options.opened(self._id, result)
             self._server.claim(self._id, self)
             self._server.routes[self._id] = self
+            self._server.welcome(self)
         elif not self._server.is_held(self._id):
             self._client.post("thread/unsubscribe" if self._had_turn else "thread/delete", {"threadId": self._id})
 
@@ -268,16 +317,26 @@ class CodexSession:
 
     async def prompt(self, prompt: Prompt) -> TurnEnd:
         """Run one turn."""
+        if isinstance(prompt[0], Text) and prompt[0].text.startswith("/"):
+            end = await self._run_command(prompt)
+            if end is not None:
+                return end
         size = text_size(prompt)
         if size > INPUT_LIMIT:
             raise InvalidParams(
                 f"The prompt has {size:,} characters; Codex takes {INPUT_LIMIT:,} at most",
                 {"reason": "input_too_large"},
             )
+        if (wrong := refused(prompt)) is not None:
+            raise InvalidParams(f"prompt[{wrong[0]}]: {wrong[1]}")
+        return await self.run_turn("turn/start", {"input": to_input(prompt)})
+
+    async def run_turn(self, method: str, params: JsonObject) -> TurnEnd:
+        """Run the turn that a request begins, which names it in its answer or has it begin at once."""
         run = self._running = Running()
         self._had_turn = True
         try:
-            await self._start_turn(run, prompt)
+            await self._start_turn(run, method, params)
         except BridgeError as exc:
             if isinstance(exc, BackendGone):
                 exc.untaken = run.id is None
@@ -291,9 +350,12 @@ class CodexSession:
             await self._write_title()
         return run.result(self._stream)
 
-    async def _start_turn(self, run: Running, prompt: Prompt) -> None:
+    async def _start_turn(self, run: Running, method: str, params: JsonObject) -> None:
         def taken(result: JsonObject) -> None:
             turn_id = text(obj(result, "turn"), "id")
+            if not turn_id:
+                run.unnamed = True
+                return
             run.identify(turn_id)
             if self._active == turn_id:  # our words were added to a turn that runs already
                 run.started.set()
@@ -302,9 +364,9 @@ class CodexSession:
 
         # The app-server ends with its stdin, the commands of a turn do not.
         self._server.child.be_guarded()
-        params: JsonObject = {"threadId": self._id, "input": to_input(prompt)}
+        asked: JsonObject = {"threadId": self._id, **params}
         try:
-            await self._client.request("turn/start", params, taken=taken, limit=self._server.limits.slow)
+            await self._client.request(method, asked, taken=taken, limit=self._server.limits.slow)
         except RemoteError as exc:
             raise fault_of(exc, self._id, "take the prompt") from exc
         except NoAnswer as exc:
@@ -322,6 +384,8 @@ class CodexSession:
     async def interrupt(self) -> None:
         """Have Codex stop the running turn; its questions are taken back first."""
         run = self._running
+        if run is None and self._commands is not None:
+            self._commands.interrupt()
         if run is None and self._active is None:
             return
         if run is not None:
@@ -335,10 +399,10 @@ class CodexSession:
             await run.started.wait()
         if run.id is None or run.ended.is_set():
             return
-        if not await self._interrupt(run.id) and not run.started.is_set():
+        if not await self._interrupt(run.inner or run.id) and not run.started.is_set():
             await run.started.wait()
             if not run.ended.is_set():
-                await self._interrupt(run.id)
+                await self._interrupt(run.inner or run.id)
 
     async def _interrupt(self, turn_id: str) -> bool:
         try:
@@ -367,16 +431,115 @@ class CodexSession:
 
     async def generate_title(self, prompt_text: str) -> str | None:
         """Have the thread's own model name it, in a thread of its own that is never stored."""
-        idle = self._mcp_servers - {server.name for server in self._spec.mcp_servers}
+        if prompt_text.startswith("/"):
+            from .commands import names_nothing
+
+            if names_nothing(prompt_text):
+                return None
         from .title import generate_title
 
-        model = self._options.model
-        return await generate_title(self._server, self._spec.cwd, model, idle, prompt_text, self._spec.endpoint)
+        idle, endpoint = self.servers.of_the_person, self._spec.endpoint
+        return await generate_title(self._server, self._spec.cwd, self._options.model, idle, prompt_text, endpoint)
 
     async def keep_generated(self, title: str) -> None:
         """Store a generated title."""
         self._generated(self._id, title)
+        self._generated_title = title
         await self._set_name(title)
+
+    # -- slash commands -------------------------------------------------------------------------
+
+    @property
+    def client(self) -> Client:
+        """The link to the app-server."""
+        return self._client
+
+    @property
+    def cwd(self) -> str:
+        """The session's directory."""
+        return self._spec.cwd
+
+    @property
+    def usage(self) -> Usage | None:
+        """How full the context is, as told last."""
+        return self._stream.usage
+
+    def say(self, words: str) -> None:
+        """Tell the person something, in the agent's name."""
+        self._events.update(MessageChunk("agent", Text(words)))
+
+    def _slash_commands(self) -> SlashCommands:
+        # Imported with the first use: a new session's answer waits for every import there is.
+        from .commands import SlashCommands
+
+        if self._commands is None:
+            self._commands = SlashCommands(self)
+        return self._commands
+
+    async def _run_command(self, prompt: Prompt) -> TurnEnd | None:
+        from acp_manifold.translators.slash import slash_of
+
+        command = slash_of(prompt)
+        return await self._slash_commands().serve(command) if command is not None else None
+
+    async def offer_commands(self) -> None:
+        """Tell the slash commands, and again as long as Codex says meanwhile that its skills have changed."""
+        self._offering = True
+        while not self._skills_known:
+            self._skills_known = True
+            try:
+                skills = await self._client.request("skills/list", {"cwds": [self._spec.cwd]})
+            except BridgeError as exc:
+                logger.info("codex session %s: its skills are not known: %s", self._id, exc.message)
+                skills = {}
+            self.offer(skills)
+        self._offering = False
+
+    def offer(self, skills: JsonObject) -> None:
+        """Tell the commands that there are with these skills, the answer to `skills/list`."""
+        self._events.update(self._slash_commands().offered(skills))
+
+    def skills_changed(self, params: JsonObject) -> None:
+        """Codex has other skills than it had."""
+        self._skills_known = False
+        if not self._offering and not self._closed:
+            self._tasks.start_soon(self.offer_commands)
+
+    async def begin_anew(self) -> bool:
+        """Go on in a new thread, and leave the one before to the store; False if nothing was said in it yet.
+
+        Raises:
+            BackendFault: A turn that Codex began itself does not stop, or it makes no new thread.
+            BackendGone: It is gone.
+        """
+        if not self._had_turn:
+            return False
+        if not await self._stops():
+            raise BackendFault("Codex still works in this session and does not stop; try again when it has ended")
+        before = self._id
+
+        def taken(result: JsonObject) -> None:
+            # What runs in the background belongs to the conversation that is left.
+            self._tell(self._stream.fail_open())
+            self._stream, self._had_turn = Stream(), False
+            self._server.let_go(before, self)
+            self._opened(result)
+            for method in ("thread/backgroundTerminals/clean", "thread/unsubscribe"):
+                self._client.post(method, {"threadId": before})
+            if not self._closed:
+                self._events.moved(self._id)
+
+        try:
+            thread = obj(await self._client.request("thread/read", {"threadId": before}), "thread")
+            params = thread_params(self._spec, self.servers.names)
+            await self._client.request("thread/start", params, taken=taken, limit=self._server.limits.slow)
+        except RemoteError as exc:
+            raise fault_of(exc, before, "begin anew") from exc
+        await self._options.restore(self._id)
+        name = as_str(thread.get("name"))
+        if name and name != self._generated_title:
+            self._title = name
+        return True
 
     # -- what the server tells ------------------------------------------------------------------
 
@@ -386,7 +549,7 @@ class CodexSession:
         if turn_id is not None and turn_id == self._active:
             self._tell(self._stream.translate(method, params))
             return
-        handler = _OF_THREAD.get(method)
+        handler = OF_THREAD.get(method)
         if handler is not None:
             handler(self, params)
         elif turn_id is not None and item_of(params) in self._stream.open:
@@ -405,10 +568,15 @@ class CodexSession:
         """A request about the thread: to the person, unless its turn is over or being cancelled."""
         turn_id = params.get("turnId")
         cancelling = self._running is not None and self._running.cancelling
-        if self._closed or cancelling or (turn_id is not None and turn_id != self._active):
+        inner = self._running.inner if self._running is not None else None
+        if self._closed or cancelling or (turn_id is not None and turn_id not in (self._active, inner)):
             self._asking.refuse(request_id, method, params, self._stream.items)
         else:
             self._asking.ask(request_id, method, params, self._stream.items)
+
+    def noticed(self, notice: Notice) -> None:
+        """The server has something to say that is about no thread."""
+        self._tell(self._stream.once(notice))
 
     def server_gone(self, reason: BackendGone) -> None:
         """The server ended: the turn fails, its tool calls too, and questions are taken back."""
@@ -423,11 +591,18 @@ class CodexSession:
 
     def turn_started(self, params: JsonObject) -> None:
         """A turn has begun, ours or one that Codex began itself."""
-        turn_id = text(obj(params, "turn"), "id")
+        turn = obj(params, "turn")
+        turn_id, run = text(turn, "id"), self._running
+        if run is not None and run.id is not None and turn_id != run.id == turn.get("rootTurnId"):
+            run.inner = turn_id
+            run.started.set()
+            return
+        if run is not None and run.unnamed and run.id is None:
+            run.identify(turn_id)
         if self._active != turn_id:
             self._begin(turn_id)
-        if self._running is not None and self._running.id == turn_id:
-            self._running.started.set()
+        if run is not None and run.id == turn_id:
+            run.started.set()
 
     def turn_completed(self, params: JsonObject) -> None:
         """A turn is over; all of its items came before."""
@@ -437,6 +612,7 @@ class CodexSession:
         if turn_id == self._active:
             self._active = None
             self._turn_over.set()
+            self._asking.turn_over()
             interrupted = text(turn, "status") == "interrupted"
             commands = self._stream.commands()
             # A command that a finished turn leaves running goes on; one of an interrupted turn is ended.
@@ -444,6 +620,9 @@ class CodexSession:
             if interrupted and run is not None:
                 run.left = commands
         if run is not None and run.id == turn_id:
+            if (error := obj(turn, "error")) and stop_of(error) is not None:
+                # How the turn stopped is no error to a client; why, it reads here.
+                self._tell((MessageChunk("agent", Text(failure_of(error).text), f"{turn_id}-end"),))
             run.end(turn)
 
     def request_resolved(self, params: JsonObject) -> None:
@@ -452,10 +631,11 @@ class CodexSession:
 
     def mcp_server_status(self, params: JsonObject) -> None:
         """An MCP server of the thread starts, is ready, or failed."""
-        name = text(params, "name")
-        self._mcp_servers.add(name)
-        if text(params, "status") == "failed":
-            logger.warning("codex session %s: MCP server %s: %s", self._id, name, text(params, "error"))
+        self.servers.changed(self._id, params)
+
+    def warned(self, params: JsonObject) -> None:
+        """Codex has something to say about the thread."""
+        self._tell(self._stream.translate("warning", params))
 
     def thread_ended(self, params: JsonObject) -> None:
         """The thread was unloaded, archived or deleted by somebody else."""
@@ -464,23 +644,26 @@ class CodexSession:
 
     def settings_updated(self, params: JsonObject) -> None:
         """What the thread runs with has changed."""
+        self.settings = {**self.settings, **obj(params, "threadSettings")}
         self._options.settings_updated(params)
 
     def ignore(self, params: JsonObject) -> None:
         """Nothing of the session changes."""
 
 
-_OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
+OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
     "turn/started": CodexSession.turn_started,
     "turn/completed": CodexSession.turn_completed,
     "serverRequest/resolved": CodexSession.request_resolved,
     "mcpServer/startupStatus/updated": CodexSession.mcp_server_status,
+    "skills/changed": CodexSession.skills_changed,
     "thread/closed": CodexSession.thread_ended,
     "thread/archived": CodexSession.thread_ended,
     "thread/deleted": CodexSession.thread_ended,
     "thread/settings/updated": CodexSession.settings_updated,
     "thread/name/updated": CodexSession.ignore,
-    "warning": CodexSession.ignore,
+    "warning": CodexSession.warned,
+    "guardianWarning": CodexSession.warned,
 }
 """Notifications that name no turn, or name it inside."""
 
@@ -489,6 +672,7 @@ _OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {
 async def open_session(
     server: AppServer,
     spec: SessionSpec,
+    names: Mapping[str, str],
     events: SessionEvents,
     generated: Callable[[str, str], None],
     thread: Asked | str,
@@ -500,6 +684,7 @@ async def open_session(
     Args:
         server: Who serves it.
         spec: What it is opened with.
+        names: What its MCP servers are called there; see `config.names_of`.
         events: Whom to tell.
         generated: Told the thread and the title when a generated one is about to be stored.
         thread: The id of the one to resume, or the `thread/start` that was sent just now.
@@ -516,7 +701,7 @@ async def open_session(
         looked.set()
 
     async with anyio.create_task_group() as tasks:
-        session = CodexSession(server, spec, events, tasks, generated, shelf, new=not isinstance(thread, str))
+        session = CodexSession(server, spec, names, events, tasks, generated, shelf, new=not isinstance(thread, str))
         try:
             if isinstance(thread, str):
                 await session.resume(thread)
@@ -526,6 +711,8 @@ async def open_session(
                 await looked.wait()
                 if wanting is not None:
                     raise wanting
+            tasks.start_soon(session.learn)
+            tasks.start_soon(session.offer_commands)
             yield session
         except Exception as exc:
             # Carried past the task group, which would wrap it: the caller is to see it as it was raised.

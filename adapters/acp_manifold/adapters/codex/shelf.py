@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+
+import anyio
 
 from acp_manifold.translators.codex import options as wire
 from acp_manifold.translators.narrow import JsonObject
@@ -16,33 +18,29 @@ class Shelf:
     def __init__(self) -> None:
         self.models: tuple[wire.Model, ...] = ()
         """Empty until they were told."""
-        self.served: tuple[str, ...] | None = None
-        """What the endpoint serves, where others have found that out; see `Backend.offer_models`."""
         self.chosen: dict[str, JsonObject] = {}
         """By thread, for as long as it is followed: what `thread/settings/update` was sent."""
         self.listeners: list[Callable[[], None]] = []
         """Told when models become known."""
         self._asked: Client | None = None
+        self._asking = anyio.Lock()
 
-    def want_models(self, client: Client) -> None:
+    async def want_models(self, client: Client) -> None:
         """Have an app-server tell its models, once; who listens is told when it has.
 
-        Asked for when the first thread is there: before, it would hold that up.
+        Raises:
+            BridgeError: It can't.
         """
-        if self._asked is not client:
-            self._asked = client
-            client.begin("model/list", {}, self._models_told)
+        async with self._asking:
+            if self._asked is not client:
+                self._models_told(await client.request("model/list", {}))
+                self._asked = client
 
     def _models_told(self, result: JsonObject) -> None:
         models = wire.models(result)
         if models and models != self.models:
             self.models = models
             self._changed()
-
-    def offer(self, ids: Sequence[str] | None) -> None:
-        """See `Backend.offer_models`."""
-        self.served = None if ids is None else tuple(ids)
-        self._changed()
 
     def _changed(self) -> None:
         for changed in list(self.listeners):

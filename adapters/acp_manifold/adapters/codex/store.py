@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from acp_manifold.bridge.backend import ListQuery
 from acp_manifold.bridge.errors import BackendFault, BridgeError, RemoteError, SessionNotFound
-from acp_manifold.translators.codex.items import replayed
+from acp_manifold.translators.codex.items import is_review_again, replayed, review_in
 from acp_manifold.translators.codex.threads import ThreadRow, row_of
 from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, obj, text
 from acp_manifold.translators.updates import Unknown, Update
@@ -164,6 +164,7 @@ async def replay_thread(
     if not is_thread_id(thread_id):
         raise SessionNotFound(thread_id)
     seen: set[str] = set()
+    review: str | None = None
     asked: Asked | None = _ask_for_items(server, thread_id, None, _FIRST)
     while asked is not None:
         items, cursor = await _items(server, thread_id, asked)
@@ -171,9 +172,10 @@ async def replay_thread(
         asked = None if cursor is None else _ask_for_items(server, thread_id, cursor, _PAGE)
         for item in items:
             item_id = text(item, "id")
-            if item_id in seen:
+            if item_id in seen or is_review_again(item, review):
                 continue
             seen.add(item_id)
+            review = review_in(item)
             for update in replayed(item):
                 if not isinstance(update, Unknown):
                     emit(update)

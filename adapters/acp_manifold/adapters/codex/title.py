@@ -12,6 +12,7 @@ from acp_manifold.translators.auth import Endpoint
 from acp_manifold.translators.codex.naming import SCHEMA, request_text, title_in
 from acp_manifold.translators.codex.threads import TITLE_SOURCE
 from acp_manifold.translators.narrow import JsonObject, obj, text
+from acp_manifold.translators.updates import Notice
 
 from .client import NoAnswer, RequestId
 from .endpoint import thread_options
@@ -50,6 +51,9 @@ class _TitleThread:
 
     async def room(self) -> None:
         """Nobody is told of the thread, so nobody is behind."""
+
+    def noticed(self, notice: Notice) -> None:
+        """Nothing about a title is worth a notice."""
 
     def server_gone(self, reason: BackendGone) -> None:
         """The server ended."""

@@ -136,11 +136,13 @@ class _Streamed:
             ]
         )
 
-    def end(self) -> bytes:
-        reason = "tool_use" if self._called else "end_turn"
-        closing = event(
-            "message_delta", delta={"stop_reason": reason, "stop_sequence": None}, usage={"output_tokens": 20}
-        )
+    def piece(self, piece: JsonObject) -> bytes:
+        return b"".join([self._hush(), self._start(piece), self._stop()])
+
+    def end(self, stop: str | None, tokens: int | None) -> bytes:
+        reason = stop or ("tool_use" if self._called else "end_turn")
+        usage: JsonObject = {"output_tokens": 20} if tokens is None else {"output_tokens": 20, "input_tokens": tokens}
+        closing = event("message_delta", delta={"stop_reason": reason, "stop_sequence": None}, usage=usage)
         return self._hush() + closing + event("message_stop")
 
     def _start(self, block: JsonObject) -> bytes:
@@ -187,9 +189,12 @@ class _Whole:
         self._calls.append({"type": "tool_use", "id": self._ids.new("toolu"), "name": name, "input": arguments})
         return b""
 
-    def end(self) -> bytes:
+    def piece(self, piece: JsonObject) -> bytes:
+        return b""
+
+    def end(self, stop: str | None, tokens: int | None) -> bytes:
         said: list[JsonObject] = [{"type": "text", "text": "".join(self._said)}] if self._said else []
         content = said + self._calls
-        reason = "tool_use" if self._calls else "end_turn"
+        reason = stop or ("tool_use" if self._calls else "end_turn")
         usage = obj(self._message, "usage")
         return json.dumps({**self._message, "content": content, "stop_reason": reason, "usage": usage}).encode()

@@ -9,6 +9,9 @@ from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, obj
 from .reply import Asked, Ids, Reply, event
 from .script import Call, Shell, choose
 
+TOOL_SEARCH = "tool_search"
+"""The tool by which the model finds others."""
+
 _BACKGROUND_YIELD_MS = 300
 """How long Codex looks at a command before it lets it run on by itself."""
 
@@ -42,6 +45,20 @@ def reply(asked: Asked, ids: Ids) -> Reply:
 def failure(status: int) -> JsonObject:
     """The body of an error answer."""
     return {"error": {"type": "scripted", "message": "scripted failure", "code": f"scripted_{status}"}}
+
+
+def _item(call: Call) -> JsonObject:
+    """A call as an output item, without its ids.
+
+    Codex offers the tools of MCP servers through `tool_search` alone, and takes a call of one by its namespace and
+    its name, whether or not it was searched for (codex-cli 0.163.0).
+    """
+    name, arguments = _tool(call)
+    if name == TOOL_SEARCH:
+        return {"type": "tool_search_call", "execution": "client", "arguments": arguments}
+    server, separator, tool = name.rpartition("__")
+    place = {"namespace": server} if separator and server.startswith("mcp__") else {}
+    return {"type": "function_call", "name": tool if place else name, **place, "arguments": json.dumps(arguments)}
 
 
 def _tool(call: Call) -> tuple[str, JsonObject]:
@@ -99,25 +116,26 @@ class _Streamed:
         )
 
     def call(self, call: Call) -> bytes:
-        name, arguments = _tool(call)
-        item: JsonObject = {
-            "type": "function_call",
-            "id": self._ids.new("fc"),
-            "call_id": self._ids.new("call"),
-            "name": name,
-            "arguments": json.dumps(arguments),
-        }
+        item: JsonObject = {**_item(call), "id": self._ids.new("fc"), "call_id": self._ids.new("call")}
         return self._hush() + self._added(item) + self._done(item)
 
-    def end(self) -> bytes:
+    def piece(self, piece: JsonObject) -> bytes:
+        return self._hush() + self._added(piece) + self._done(piece)
+
+    def end(self, stop: str | None, tokens: int | None) -> bytes:
+        read = 10 if tokens is None else tokens
         usage = {
-            "input_tokens": 10,
+            "input_tokens": read,
             "input_tokens_details": None,
             "output_tokens": 5,
             "output_tokens_details": None,
-            "total_tokens": 15,
+            "total_tokens": read + 5,
         }
-        return self._hush() + event("response.completed", response={"id": self._response, "usage": usage})
+        response: JsonObject = {"id": self._response, "usage": usage}
+        if stop is not None:
+            response["incomplete_details"] = {"reason": stop}
+            return self._hush() + event("response.incomplete", response=response)
+        return self._hush() + event("response.completed", response=response)
 
     def _added(self, item: JsonObject) -> bytes:
         return event("response.output_item.added", output_index=self._index, item=item)

@@ -8,7 +8,7 @@ import anyio
 
 from .control import Gate
 from .reply import Reply
-from .script import CLOSING_REPLY, Action, AtGate, Fail, Hold, Reason, Say, Step, Text, numbered, pieces
+from .script import CLOSING_REPLY, Action, AtGate, Fail, Hold, Piece, Reason, Say, Step, Text, numbered, pieces
 
 _BATCH = 16 * 1024
 """Bytes gathered before they are sent when the script sets no pace: a burst is a burst."""
@@ -53,7 +53,7 @@ class Player:
             await self._say([CLOSING_REPLY])
         for call in calls:
             self._put(self._reply.call(call))
-        self._put(self._reply.end())
+        self._put(self._reply.end(self._step.stop, self._step.tokens))
         await self._flush()
 
     async def _act(self, action: Action) -> None:
@@ -65,6 +65,8 @@ class Player:
                 await self._say(pieces(text))
             case Reason(text):
                 self._put(self._reply.reason(text))
+            case Piece(piece):
+                self._put(self._reply.piece(piece))
             case Hold(seconds):
                 await self._flush()
                 await anyio.sleep(seconds)

@@ -10,6 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import Protocol
 
+from acp_manifold.translators.narrow import JsonObject
+
 from .script import Call
 
 
@@ -50,8 +52,12 @@ class Reply(Protocol):
         """A tool call."""
         ...
 
-    def end(self) -> bytes:
-        """The answer is complete."""
+    def piece(self, piece: JsonObject) -> bytes:
+        """A content block or an output item, as it is."""
+        ...
+
+    def end(self, stop: str | None, tokens: int | None) -> bytes:
+        """The answer is complete, for this reason, and so many tokens went in; None for the usual."""
         ...
 
 

@@ -10,6 +10,8 @@ What is not one of these words is prose and means nothing:
     GATE[name]      wait here until a test opens it       FAIL[status]    answer with this HTTP status
     RUN[command]    call the shell tool                   RUNBG[command]  the same, left running
     RUNESC[command] the same, outside the sandbox         TOOL[Name {..}] call any tool, its input in JSON
+    STOP[reason]    end with this stop reason             USAGE[tokens]   say that so many tokens went in
+    PIECE[{..}]     put this JSON into the answer as it is: a content block of the one API, an output item of the other
 
 Words stream in the order written; tool calls come last in a step, as models do it. FAIL after
 streamed text breaks the stream off. Brackets inside brackets are fine as long as they pair.
@@ -78,6 +80,13 @@ class Fail:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """Put this into the answer as it is: a content block or an output item, as the CLI's API has it."""
+
+    json: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
 class Shell:
     """A call of the CLI's shell tool."""
 
@@ -96,7 +105,7 @@ class Tool:
 
 
 Call: TypeAlias = Shell | Tool
-Action: TypeAlias = Say | Text | Reason | Hold | AtGate | Fail
+Action: TypeAlias = Say | Text | Reason | Hold | AtGate | Fail | Piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +118,15 @@ class Step:
     """Seconds before each word."""
     lines: bool = False
     """Whether each fifth numbered word ends its line."""
+    stop: str | None = None
+    """Why the model stopped, in its API's words; None for the usual reason."""
+    tokens: int | None = None
+    """Tokens that went in; None for a few."""
 
 
 _WORD = re.compile(
     r"TEXT<<(?P<text>.*?)>>"
-    r"|(?<![A-Za-z])(?P<verb>SAY|DELAY|HOLD|GATE|REASON|RUNBG|RUNESC|RUN|TOOL|FAIL)\["
+    r"|(?<![A-Za-z])(?P<verb>SAY|DELAY|HOLD|GATE|REASON|RUNBG|RUNESC|RUN|TOOL|FAIL|STOP|USAGE|PIECE)\["
     r"|(?<![A-Za-z])(?P<lines>LINES)(?![A-Za-z])"
     r"|(?P<next>;;)",
     re.DOTALL,
@@ -188,9 +201,11 @@ class _Draft:
         self.calls: list[Call] = []
         self.delay = 0.0
         self.lines = False
+        self.stop: str | None = None
+        self.tokens: int | None = None
 
     def step(self) -> Step:
-        return Step(tuple(self.actions), tuple(self.calls), self.delay, self.lines)
+        return Step(tuple(self.actions), tuple(self.calls), self.delay, self.lines, self.stop, self.tokens)
 
 
 def _bracketed(prompt: str, start: int) -> tuple[str, int]:
@@ -214,6 +229,23 @@ def _set_delay(draft: _Draft, inside: str) -> None:
     draft.delay = _number(inside) / 1000
 
 
+def _set_stop(draft: _Draft, inside: str) -> None:
+    draft.stop = inside
+
+
+def _set_tokens(draft: _Draft, inside: str) -> None:
+    draft.tokens = int(_number(inside))
+
+
+def _add_piece(draft: _Draft, inside: str) -> None:
+    try:
+        value: object = json.loads(inside)
+    except ValueError:
+        draft.actions.append(Text(f"(not JSON: {inside})"))
+        return
+    draft.actions.append(Piece(as_object(value)))
+
+
 def _add_tool(draft: _Draft, inside: str) -> None:
     name, _, raw = inside.partition(" ")
     try:
@@ -235,4 +267,7 @@ _VERBS: dict[str, Callable[[_Draft, str], None]] = {
     "RUNESC": lambda draft, inside: draft.calls.append(Shell(inside, escalated=True)),
     "DELAY": _set_delay,
     "TOOL": _add_tool,
+    "STOP": _set_stop,
+    "USAGE": _set_tokens,
+    "PIECE": _add_piece,
 }

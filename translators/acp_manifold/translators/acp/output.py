@@ -11,7 +11,19 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from acp_manifold.translators.updates import Text, ToolCall, ToolCallUpdate, ToolContent, ToolOutput, Update
+from acp_manifold.translators.narrow import JsonObject
+from acp_manifold.translators.updates import (
+    OfSubagent,
+    Subagent,
+    Text,
+    ToolCall,
+    ToolCallUpdate,
+    ToolContent,
+    ToolOutput,
+    Update,
+)
+
+from . import v1
 
 SHOWN_LIMIT = 1 << 20
 """The most characters of one command's output that a client is sent at a time."""
@@ -39,6 +51,15 @@ class ToolOutputs:
         if isinstance(update, ToolCall | ToolCallUpdate):
             return self._call(update)
         return update
+
+    def render(self, session_id: str, update: Update) -> JsonObject | None:
+        """Params of the `session/update` for `update`; None when there is nothing to tell yet."""
+        if isinstance(update, OfSubagent) and not isinstance(update.update, Subagent):
+            shown = self.shown(update.update)
+            place = v1.subagent_id(session_id, update.id)
+            return v1.update_params(place, shown) if shown is not None else None
+        shown = self.shown(update)
+        return v1.update_params(session_id, shown) if shown is not None else None
 
     def _output(self, update: ToolOutput) -> ToolCallUpdate | None:
         if not update.data:

@@ -22,7 +22,7 @@ def prompt(params: JsonObject) -> Prompt:
         raise BadParams("prompt", "is required and must be an array of content blocks")
     content = tuple(_block(block, f"prompt[{index}].") for index, block in enumerate(blocks))
     if not any(_says_something(item) for item in content):
-        raise BadParams("prompt", "is empty: send at least one text that is not blank, or a resource link")
+        raise BadParams("prompt", "is empty: send at least one text that is not blank, a picture or a resource")
     return content
 
 
@@ -47,10 +47,17 @@ def _block(value: object, path: str) -> Content:
     if not is_object(value):
         raise BadParams(path.rstrip("."), "must be an object")
     kind = required_text(value, "type", path)
-    read = _BLOCKS.get(kind)
+    read = _BLOCKS.get(kind) or _attachment(kind)
     if read is None:
-        raise BadParams(path + "type", f"{kind[:40]!r} is not taken: this agent takes {' and '.join(_BLOCKS)}")
+        raise BadParams(path + "type", f"{kind[:40]!r} is not taken: this agent takes {_TAKEN}")
     return read(value, path)
+
+
+def _attachment(kind: str) -> Callable[[JsonObject, str], Content] | None:
+    # Imported with the first one: few prompts have any.
+    from .attachments import BLOCKS
+
+    return BLOCKS.get(kind)
 
 
 def _text(block: JsonObject, path: str) -> Content:
@@ -68,3 +75,4 @@ def _resource_link(block: JsonObject, path: str) -> Content:
 
 
 _BLOCKS: dict[str, Callable[[JsonObject, str], Content]] = {"text": _text, "resource_link": _resource_link}
+_TAKEN = "text, resource_link, image and resource"

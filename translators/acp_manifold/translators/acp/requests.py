@@ -89,7 +89,16 @@ def session_setup(params: JsonObject) -> SessionSetup:
 
 
 def _mcp_servers(value: object) -> tuple[McpServer, ...]:
-    return tuple(_mcp_server(item, f"mcpServers[{i}].") for i, item in enumerate(_array(value, "mcpServers")))
+    servers: dict[str, McpServer] = {}
+    for index, item in enumerate(_array(value, "mcpServers")):
+        path = f"mcpServers[{index}]."
+        server = _mcp_server(item, path)
+        if not server.name.strip():
+            raise BadParams(path + "name", "is empty")
+        if server.name in servers:
+            raise BadParams(path + "name", f"{server.name[:100]!r} is the name of another server of this session")
+        servers[server.name] = server
+    return tuple(servers.values())
 
 
 def _mcp_server(value: object, path: str) -> McpServer:
@@ -104,10 +113,10 @@ def _mcp_server(value: object, path: str) -> McpServer:
             _texts(value.get("args"), path + "args"),
             _pairs(value.get("env"), path + "env"),
         )
-    if kind == "http":
+    if kind in ("http", "sse"):
         url = required_text(value, "url", path)
-        return HttpServer(name, url, _pairs(value.get("headers"), path + "headers"))
-    raise BadParams(path + "type", "must be stdio or http: what else there is, this agent doesn't take")
+        return HttpServer(name, url, _pairs(value.get("headers"), path + "headers"), sse=kind == "sse")
+    raise BadParams(path + "type", "must be stdio, http or sse: what else there is, this agent doesn't take")
 
 
 def _pairs(value: object, path: str) -> dict[str, str]:

@@ -9,18 +9,26 @@ from acp_manifold.translators.acp.capabilities import ClientCapabilities
 from acp_manifold.translators.acp.requests import META_KEY
 from acp_manifold.translators.narrow import JsonObject, as_object, as_str, obj
 from acp_manifold.translators.updates import (
+    Audio,
     BackgroundTask,
+    BlobResource,
     Commands,
+    Compaction,
     Content,
     Diff,
     Image,
     MessageChunk,
+    Notice,
+    OfSubagent,
     Plan,
+    PlanText,
     Question,
     ResourceLink,
     SessionInfo,
+    Subagent,
     TaskOutput,
     Text,
+    TextResource,
     ToolCall,
     ToolCallUpdate,
     ToolContent,
@@ -41,12 +49,33 @@ def update_params(session_id: str, update: Update) -> JsonObject:
     """Params of the `session/update` that tells `update`.
 
     Raises:
-        TypeError: An update that has no rendering of its own: tool output goes through `ToolOutputs` first.
+        TypeError: An update that has no rendering of its own: tool output goes through `ToolOutputs` first,
+            and what only some clients take through `plainer`.
     """
+    if isinstance(update, OfSubagent | Subagent):
+        return _of_subagent(session_id, session_id, update)
     for kind, render in _RENDERERS:
         if isinstance(update, kind):
             return {"sessionId": session_id, "update": render(update)}
     raise TypeError(f"no ACP v1 rendering for {type(update).__name__}")
+
+
+def _of_subagent(session_id: str, place: str, update: OfSubagent | Subagent) -> JsonObject:
+    """An update of a sub-agent: in its own session, or, about it, in that of the one that began it (`place`)."""
+    if isinstance(update, Subagent):
+        body = _without_none(
+            {
+                "sessionUpdate": "subagent_update",
+                "sessionId": subagent_id(session_id, update.id),
+                "title": update.title,
+                "description": update.description,
+                "state": {"state": update.state},
+            }
+        )
+        return {"sessionId": place, "update": body}
+    place = subagent_id(session_id, update.id)
+    inner = update.update
+    return _of_subagent(session_id, place, inner) if isinstance(inner, Subagent) else update_params(place, inner)
 
 
 def content_block(content: Content) -> JsonObject:
@@ -67,6 +96,12 @@ def content_block(content: Content) -> JsonObject:
                     "description": description,
                 }
             )
+        case TextResource(uri, said, mime_type):
+            return {"type": "resource", "resource": _without_none({"uri": uri, "text": said, "mimeType": mime_type})}
+        case BlobResource(uri, data, mime_type):
+            return {"type": "resource", "resource": _without_none({"uri": uri, "blob": data, "mimeType": mime_type})}
+        case Audio(data, mime_type):
+            return {"type": "audio", "data": data, "mimeType": mime_type}
 
 
 def _chunk(update: MessageChunk) -> JsonObject:
@@ -88,6 +123,7 @@ def _tool_call(update: ToolCall) -> JsonObject:
             "content": [_tool_content(item) for item in update.content] or None,
             "locations": _locations(update) or None,
             "rawInput": update.raw_input,
+            "_meta": None if update.parent is None else {"claudeCode": {"parentToolUseId": update.parent}},
         }
     )
 
@@ -127,6 +163,16 @@ def _plan(update: Plan) -> JsonObject:
     return {"sessionUpdate": "plan", "entries": entries}
 
 
+def _plan_text(update: PlanText) -> JsonObject:
+    plan = {"type": "markdown", "planId": update.id, "content": update.text}
+    return {"sessionUpdate": "plan_update", "plan": plan}
+
+
+def subagent_id(session_id: str, call_id: str) -> str:
+    """The id of a sub-agent's session, from that of the session a person opened and of the call that began it."""
+    return f"{session_id}.{call_id}"
+
+
 def _usage(update: Usage) -> JsonObject:
     body: JsonObject = {"sessionUpdate": "usage_update", "used": update.used, "size": update.size}
     if update.cost_usd is not None:
@@ -150,6 +196,29 @@ def _session_info(update: SessionInfo) -> JsonObject:
     )
 
 
+def _notice(update: Notice) -> JsonObject:
+    return _without_none(
+        {
+            "sessionUpdate": "notice",
+            "severity": update.severity,
+            "title": update.title,
+            "description": update.description,
+        }
+    )
+
+
+def _compaction(update: Compaction) -> JsonObject:
+    return _without_none(
+        {
+            "sessionUpdate": "compaction_update",
+            "compactionId": update.id,
+            "status": update.status,
+            "summary": None if update.summary is None else [content_block(Text(update.summary))],
+            "error": update.error,
+        }
+    )
+
+
 _U = TypeVar("_U")
 
 
@@ -166,6 +235,9 @@ _RENDERERS = (
     _on(Plan, _plan),
     _on(Commands, _commands),
     _on(SessionInfo, _session_info),
+    _on(Notice, _notice),
+    _on(Compaction, _compaction),
+    _on(PlanText, _plan_text),
 )
 
 
@@ -188,11 +260,18 @@ def prompt_result(end: TurnEnd) -> JsonObject:
     """The answer to `session/prompt`."""
     result: JsonObject = {"stopReason": end.stop_reason}
     if end.input_tokens is not None and end.output_tokens is not None:
-        result["usage"] = {
-            "totalTokens": end.input_tokens + end.output_tokens,
-            "inputTokens": end.input_tokens,
-            "outputTokens": end.output_tokens,
-        }
+        cached = (end.cached_read_tokens or 0) + (end.cached_write_tokens or 0)
+        result["usage"] = _without_none(
+            {
+                "totalTokens": end.input_tokens + end.output_tokens,
+                # The total is the sum of all kinds, so that what was cached is counted once.
+                "inputTokens": max(0, end.input_tokens - cached),
+                "outputTokens": end.output_tokens,
+                "cachedReadTokens": end.cached_read_tokens,
+                "cachedWriteTokens": end.cached_write_tokens,
+                "thoughtTokens": end.thought_tokens,
+            }
+        )
     return result
 
 
@@ -217,21 +296,24 @@ def session_row(
     return row
 
 
-def initialize_result(version: str, auth_methods: list[JsonObject], can: ClientCapabilities) -> JsonObject:
+def initialize_result(
+    version: str, auth_methods: list[JsonObject], can: ClientCapabilities, *, sse: bool
+) -> JsonObject:
     """The answer to `initialize`: what is advertised here is what the connection serves.
 
     Args:
         version: Ours.
         auth_methods: How to log in.
         can: What the client takes: what only some clients take is advertised to those alone.
+        sse: Whether any backend takes MCP servers that speak SSE.
     """
     result: JsonObject = {
         "protocolVersion": VERSION,
         "agentInfo": {"name": "acp-manifold", "title": "acp-manifold", "version": version},
         "agentCapabilities": {
             "loadSession": True,
-            "promptCapabilities": {"image": False, "audio": False, "embeddedContext": False},
-            "mcpCapabilities": {"http": True, "sse": False},
+            "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
+            "mcpCapabilities": {"http": True, "sse": sse},
             "sessionCapabilities": {
                 "list": {},
                 "resume": {},

@@ -39,6 +39,8 @@ _SHORT = 400
 """Characters up to which a plain result may be one of the CLI's own messages."""
 
 _STOP_REASONS: dict[str, StopReason] = {"max_tokens": "max_tokens", "refusal": "refusal"}
+_STOPPING_ERRORS: dict[str, StopReason] = {"max_output_tokens": "max_tokens"}
+"""Errors of a message that are stop reasons to a client: the words of the CLI are told as a message then."""
 _SUBTYPES: dict[str, StopReason] = {"error_max_turns": "max_turn_requests"}
 _WORDS = {
     "error_max_budget_usd": "The spending limit of this session is reached",
@@ -46,19 +48,25 @@ _WORDS = {
 }
 
 
-def ending(frame: Result, *, interrupted: bool, spoke: bool) -> Outcome:
+def ending(frame: Result, *, interrupted: bool, spoke: bool, error: str | None = None) -> Outcome:
     """The outcome that a result frame tells.
 
     Args:
         frame: The result of the prompt.
         interrupted: Whether an interrupt was sent for it.
         spoke: Whether any text of the model was told in the turn.
+        error: The kind of error that the turn's last message told, if it told one.
     """
     subtype = text(frame.raw, "subtype")
     if interrupted or text(frame.raw, "terminal_reason").startswith("aborted"):
         return _end("cancelled", frame.raw)
     if subtype in _SUBTYPES:
         return _end(_SUBTYPES[subtype], frame.raw)
+    stopped = _STOPPING_ERRORS.get(error or "")
+    if stopped is None and frame.is_error and text(frame.raw, "stop_reason") == "refusal":
+        stopped = "refusal"
+    if stopped is not None:
+        return _end(stopped, frame.raw)
     words = _words(frame, subtype)
     if frame.is_error or subtype not in ("success", ""):
         return Failure(failure_kind(words, as_int(frame.raw.get("api_error_status"))), words)
@@ -85,5 +93,12 @@ def _end(reason: StopReason, raw: JsonObject) -> TurnEnd:
     usage = obj(raw, "usage")
     if not usage:
         return TurnEnd(reason)
-    read = [as_int(usage.get(key)) or 0 for key in ("cache_creation_input_tokens", "cache_read_input_tokens")]
-    return TurnEnd(reason, (as_int(usage.get("input_tokens")) or 0) + sum(read), as_int(usage.get("output_tokens")))
+    written, read = (as_int(usage.get(f"cache_{kind}_input_tokens")) for kind in ("creation", "read"))
+    return TurnEnd(
+        reason,
+        (as_int(usage.get("input_tokens")) or 0) + (written or 0) + (read or 0),
+        as_int(usage.get("output_tokens")),
+        read,
+        written,
+        as_int(obj(usage, "output_tokens_details").get("thinking_tokens")),
+    )

@@ -1,17 +1,19 @@
 """One named tuple per kind of stream-json line that Claude Code writes, and the parser that makes them.
 
 `parse` takes a decoded line and picks a function by its `type` (and `subtype`). A kind without a
-function becomes `Unknown`; a kind that is known and has nothing to tell a client becomes `Notice`.
+function becomes `Unknown`; a kind that is known and has nothing to tell a client becomes `Quiet`.
 Shapes as seen from Claude Code 2.1.332.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_objects, as_str, flag, obj, text
-from acp_manifold.translators.updates import Unknown
+from acp_manifold.translators.updates import Notice, Unknown
+
+from . import notices
 
 
 class StreamEvent(NamedTuple):
@@ -62,6 +64,18 @@ class Init(NamedTuple):
     """Slash commands that only make sense in a terminal."""
     raw: JsonObject
     """All of it: permission mode, model, output style, fast mode."""
+    mcp_servers: tuple[tuple[str, str], ...] = ()
+    """Name and state of each MCP server: `connected`, `failed`, `needs-auth`, `pending`, `disabled`."""
+
+
+FAULTS = frozenset({"failed", "needs-auth"})
+"""States in which an MCP server serves nothing until somebody does something about it."""
+
+
+class CommandsChanged(NamedTuple):
+    """There are other slash commands than before: prompts of an MCP server, say."""
+
+    raw: JsonObject
 
 
 class Reset(NamedTuple):
@@ -138,7 +152,29 @@ class ControlResponse(NamedTuple):
     error: str | None
 
 
-class Notice(NamedTuple):
+class PageDone(NamedTuple):
+    """What an MCP server had a page opened for is done."""
+
+    server: str
+    elicitation_id: str
+
+
+class Noted(NamedTuple):
+    """Something beside the conversation that a person should see."""
+
+    notice: Notice
+
+
+class Compacting(NamedTuple):
+    """The CLI summarises the conversation, or has done so."""
+
+    id: str
+    """Of this line; the first of a compaction names it."""
+    status: Literal["in_progress", "completed", "failed"]
+    error: str | None = None
+
+
+class Quiet(NamedTuple):
     """A kind of line that is known and has nothing for a client in it."""
 
     kind: str
@@ -152,6 +188,7 @@ Frame: TypeAlias = (
     | Init
     | State
     | TitleChanged
+    | CommandsChanged
     | Reset
     | Mode
     | TaskStarted
@@ -161,7 +198,10 @@ Frame: TypeAlias = (
     | ControlRequest
     | ControlCancel
     | ControlResponse
-    | Notice
+    | PageDone
+    | Noted
+    | Compacting
+    | Quiet
     | Unknown
 )
 
@@ -216,7 +256,10 @@ def _system(raw: JsonObject) -> Frame:
     subtype = text(raw, "subtype")
     if subtype == "init":
         names = [name for name in as_list(raw.get("terminal_slash_commands")) if isinstance(name, str)]
-        return Init(tuple(names), raw)
+        servers = [(text(server, "name"), text(server, "status")) for server in as_objects(raw.get("mcp_servers"))]
+        return Init(tuple(names), raw, tuple(servers))
+    if subtype == "commands_changed":
+        return CommandsChanged(raw)
     if subtype == "session_state_changed":
         return State(text(raw, "state"))
     if subtype == "session_title_changed":
@@ -230,14 +273,35 @@ def _system(raw: JsonObject) -> Frame:
     if subtype == "background_tasks_changed":
         tasks = as_objects(raw.get("tasks"))
         return TasksRunning({text(task, "task_id"): text(task, "description") for task in tasks})
-    return Notice(subtype) if subtype in _QUIET_SUBTYPES else Unknown(raw)
+    if subtype == "elicitation_complete":
+        return PageDone(text(raw, "mcp_server_name"), text(raw, "elicitation_id"))
+    if subtype == "status":
+        return _status(raw)
+    if subtype in notices.KINDS:
+        return _noted(subtype, raw)
+    return Quiet(subtype) if subtype in QUIET_SUBTYPES else Unknown(raw)
+
+
+def _status(raw: JsonObject) -> Frame:
+    result = text(raw, "compact_result")
+    if text(raw, "status") == "compacting":
+        return Compacting(text(raw, "uuid"), "in_progress")
+    if result:
+        status: Literal["completed", "failed"] = "completed" if result == "success" else "failed"
+        return Compacting(text(raw, "uuid"), status, as_str(raw.get("compact_error")))
+    return Quiet("status")
+
+
+def _noted(kind: str, raw: JsonObject) -> Frame:
+    notice = notices.of_line(kind, raw)
+    return Noted(notice) if notice is not None else Quiet(kind)
 
 
 def _task(raw: JsonObject) -> Frame:
     status = as_str(raw.get("status")) or as_str(obj(raw, "patch").get("status"))
     if status in _TASK_OVER:
         return TaskEnded(text(raw, "task_id"), status == "completed")
-    return Notice(text(raw, "subtype"))
+    return Quiet(text(raw, "subtype"))
 
 
 def _lifecycle(raw: JsonObject) -> Frame:
@@ -262,8 +326,12 @@ def _reset(raw: JsonObject) -> Frame:
     return Reset(text(raw, "trigger"))
 
 
+def _rate_limit(raw: JsonObject) -> Frame:
+    return _noted("rate_limit_event", raw)
+
+
 def _quiet(raw: JsonObject) -> Frame:
-    return Notice(text(raw, "type"))
+    return Quiet(text(raw, "type"))
 
 
 _PARSERS: dict[str, Callable[[JsonObject], Frame]] = {
@@ -278,7 +346,7 @@ _PARSERS: dict[str, Callable[[JsonObject], Frame]] = {
     "control_response": _control_response,
     "conversation_reset": _reset,
     "keep_alive": _quiet,
-    "rate_limit_event": _quiet,
+    "rate_limit_event": _rate_limit,
     "tool_progress": _quiet,
     "tool_use_summary": _quiet,
     "prompt_suggestion": _quiet,
@@ -287,20 +355,24 @@ _PARSERS: dict[str, Callable[[JsonObject], Frame]] = {
 
 _TASK_OVER = frozenset({"completed", "failed", "killed", "stopped"})
 
-_QUIET_SUBTYPES = frozenset(
-    {
-        "api_retry",
-        "compact_boundary",
-        "files_persisted",
-        "hook_progress",
-        "hook_response",
-        "hook_started",
-        "local_command",
-        "status",
-        "task_progress",
-        "thinking_tokens",
-    }
-)
+QUIET_SUBTYPES = {
+    "commands_changed": "asked for where it matters",
+    "compact_boundary": "the status before it tells the end of a compaction",
+    "control_request_progress": "a request of ours is on its way",
+    "elicitation_complete": "the question was withdrawn, or answered",
+    "files_persisted": "for hosts that keep files elsewhere",
+    "hook_progress": "the hook's end tells",
+    "hook_started": "the hook's end tells",
+    "local_command": "the result says what it printed",
+    "local_command_output": "the result says what it printed",
+    "memory_recall": "for the model",
+    "model_refusal_no_fallback": "the result is the refusal",
+    "permission_denied": "the tool's result says so",
+    "task_progress": "the sub-agent's own messages tell",
+    "thinking_tokens": "a count of what is told as thoughts",
+    "worker_shutting_down": "the process' end tells",
+}
+"""Subtypes of `system` lines that have nothing for a client in them, and why."""
 
 
 def context_tokens(usage: JsonObject) -> int:

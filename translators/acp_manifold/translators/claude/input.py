@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from urllib.parse import unquote, urlsplit
-
+from acp_manifold.translators.attached import context, file_path, link
 from acp_manifold.translators.narrow import JsonObject
-from acp_manifold.translators.updates import Content, Image, Prompt, ResourceLink, Text
+from acp_manifold.translators.updates import (
+    Audio,
+    BlobResource,
+    Content,
+    Image,
+    Prompt,
+    ResourceLink,
+    Text,
+    TextResource,
+)
 
 
 def user_message(prompt: Prompt, uuid: str) -> JsonObject:
     """A prompt as a user message; `uuid` names it in the frames that follow."""
-    blocks = [_block(content) for content in prompt]
+    blocks = [block for content in prompt for block in _blocks(content)]
+    blocks += [_said(context(content)) for content in prompt if isinstance(content, TextResource)]
     return {
         "type": "user",
         "session_id": "",
@@ -38,21 +47,43 @@ def control_refusal(request_id: str, error: str) -> JsonObject:
     return {"type": "control_response", "response": {"subtype": "error", "request_id": request_id, "error": error}}
 
 
-def _block(content: Content) -> JsonObject:
+def _blocks(content: Content) -> list[JsonObject]:
     match content:
         case Text():
-            return {"type": "text", "text": content.text}
+            return [_said(content.text)]
         case Image():
-            source = {"type": "base64", "media_type": content.mime_type, "data": content.data}
-            return {"type": "image", "source": source}
+            return _picture(content)
         case ResourceLink():
-            return {"type": "text", "text": _mention(content)}
+            return [_said(_mention(content.uri, content.name))]
+        case TextResource():
+            return [_said(link(content.uri))]
+        case BlobResource():
+            return [_said(link(content.uri)), _attached("document", content.mime_type or "", content.data)]
+        case Audio():
+            return []
 
 
-def _mention(link: ResourceLink) -> str:
+def _said(words: str) -> JsonObject:
+    return {"type": "text", "text": words}
+
+
+def _attached(kind: str, mime_type: str, data: str) -> JsonObject:
+    return {"type": kind, "source": {"type": "base64", "media_type": mime_type, "data": data}}
+
+
+def _picture(image: Image) -> list[JsonObject]:
+    """A picture: its bytes, the address of a remote one, or a mention of one on disk, which Claude Code then reads."""
+    uri = image.uri or ""
+    if image.data:
+        return [*([_said(link(uri))] if uri else []), _attached("image", image.mime_type, image.data)]
+    if uri.startswith(("https://", "http://")):
+        return [{"type": "image", "source": {"type": "url", "url": uri}}]
+    return [_said(_mention(uri, uri))]
+
+
+def _mention(uri: str, name: str) -> str:
     """A file as a person mentions it in Claude Code, which then reads it; anything else as a Markdown link."""
-    parts = urlsplit(link.uri)
-    path = unquote(parts.path)
-    if parts.scheme != "file" or parts.netloc not in ("", "localhost") or not path or '"' in path or "\n" in path:
-        return f"[{link.name}]({link.uri})"
+    path = file_path(uri)
+    if path is None or '"' in path or "\n" in path:
+        return f"[{name}]({uri})"
     return f'@"{path}"' if any(char.isspace() for char in path) else f"@{path}"

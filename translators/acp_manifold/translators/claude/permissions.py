@@ -4,6 +4,9 @@ Claude Code 2.1.332 sends `permission_suggestions`, changes of its own permissio
 the host may send back any (`updatedPermissions`). Each one that is understood becomes an
 `allow_always` option whose name says what it allows and for how long. Whatever is not understood,
 an option never offered, no answer: all refuse this one call, and the turn goes on (case P03).
+
+The end of planning (ExitPlanMode) comes without suggestions, its plan in the input; the mode that is
+sent back with the yes is the one it goes on in, and a no goes on planning.
 """
 
 from __future__ import annotations
@@ -12,25 +15,29 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from acp_manifold.translators.claude import tools
-from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_str, flag, obj, text
+from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_str, obj, text
 from acp_manifold.translators.updates import Option, Question, ToolCallUpdate
 
 ALLOW = "allow"
 REJECT = "reject"
 _ALWAYS = "always:"
-_ANSWER = "answer:"
 
 QUESTION_TOOL = "AskUserQuestion"
-"""The tool that is a question itself: allowing it means to send its answers along."""
+"""The tool that is a question itself: allowing it means to send its answers along. See `questions`."""
 
-NOT_SHOWN = "This client can only show one question with one answer to choose. Ask in plain text instead."
-"""What the model is told about questions of another form."""
+_PLAN_TOOL = "ExitPlanMode"
+
+KEEP_PLANNING = "The user wants to keep planning. Nothing was changed. Ask what the plan lacks, or work on it."
+"""What the model is told when its plan was not approved."""
 
 REFUSED = "The user refused this tool call. Nothing was run. Go on another way, or ask what they would like instead."
 """What the model is told after a refusal."""
 
 CANCELLED = "The turn was cancelled before the user answered. Nothing was run."
 """What the model is told when the question was withdrawn."""
+
+FAILED: JsonObject = {"behavior": "deny", "message": "The user could not be asked. Nothing was run."}
+"""The answer when the question broke on its way."""
 
 _LONGEST_RULE = 120
 """Characters of a rule that a button shows."""
@@ -60,15 +67,15 @@ class Asked(NamedTuple):
     question: Question
     remembered: dict[str, JsonObject]
     """Option id -> the change of permissions that choosing it sends back."""
-    chosen: dict[str, JsonObject]
-    """Option id -> the answers that choosing it gives, when the tool is a question to the person."""
+    refusal: str = REFUSED
+    """What the model is told when the person says no."""
 
 
-def asked(request: JsonObject, cwd: str) -> Asked:
-    """The question in a `can_use_tool` request that is not `unanswerable`."""
+def call_of(request: JsonObject, cwd: str) -> ToolCallUpdate:
+    """The tool call that a `can_use_tool` request is about, as a person is shown it."""
     name, tool_input = text(request, "tool_name"), obj(request, "input")
     view = tools.describe(name, tool_input, cwd)
-    call = ToolCallUpdate(
+    return ToolCallUpdate(
         text(request, "tool_use_id"),
         title=view.title,
         kind=view.kind,
@@ -77,8 +84,15 @@ def asked(request: JsonObject, cwd: str) -> Asked:
         locations=view.locations or None,
         raw_input=tool_input or None,
     )
-    if name == QUESTION_TOOL:
-        return _asked_to_choose(call, tool_input)
+
+
+def asked(request: JsonObject, cwd: str) -> Asked:
+    """The question in a `can_use_tool` request, but for one of `QUESTION_TOOL`, which is no matter of permission."""
+    call, tool_input = call_of(request, cwd), obj(request, "input")
+    if text(request, "tool_name") == _PLAN_TOOL:
+        choices = tuple(option for option, _ in _PLAN_CHOICES)
+        modes = {option.id: mode for option, mode in _PLAN_CHOICES if mode is not None}
+        return Asked(call.id, tool_input, Question(call, choices), modes, KEEP_PLANNING)
     options = [Option(ALLOW, "Allow once", "allow_once")]
     remembered: dict[str, JsonObject] = {}
     for index, suggestion in enumerate(as_objects(request.get("permission_suggestions"))):
@@ -87,53 +101,22 @@ def asked(request: JsonObject, cwd: str) -> Asked:
             remembered[f"{_ALWAYS}{index}"] = suggestion
             options.append(Option(f"{_ALWAYS}{index}", label, "allow_always"))
     options.append(Option(REJECT, "Reject", "reject_once"))
-    return Asked(call.id, tool_input, Question(call, tuple(options)), remembered, {})
-
-
-def unanswerable(request: JsonObject) -> str | None:
-    """What to tell the model instead of asking, when no person could answer by choosing one option; else None."""
-    if text(request, "tool_name") != QUESTION_TOOL:
-        return None
-    return NOT_SHOWN if _choices(obj(request, "input")) is None else None
+    return Asked(call.id, tool_input, Question(call, tuple(options)), remembered)
 
 
 def answer(asked_for: Asked, choice: str | None) -> JsonObject:
     """The CLI's answer object for the option that was chosen; None is no answer."""
-    if choice == ALLOW and not asked_for.chosen:
+    if choice == ALLOW and choice not in asked_for.remembered:
         return {"behavior": "allow", "updatedInput": asked_for.tool_input}
-    if choice is not None and choice in asked_for.chosen:
-        return {"behavior": "allow", "updatedInput": {**asked_for.tool_input, "answers": asked_for.chosen[choice]}}
     if choice is not None and choice in asked_for.remembered:
         permissions: list[object] = [asked_for.remembered[choice]]
         return {"behavior": "allow", "updatedInput": asked_for.tool_input, "updatedPermissions": permissions}
-    return {"behavior": "deny", "message": REFUSED if choice is not None else CANCELLED}
+    return {"behavior": "deny", "message": asked_for.refusal if choice is not None else CANCELLED}
 
 
 def allows(response: JsonObject) -> bool:
     """Whether an answer object lets the call run."""
     return response.get("behavior") == "allow"
-
-
-def _choices(tool_input: JsonObject) -> tuple[str, list[JsonObject]] | None:
-    """The one question of a question tool and its options; None for several questions, or several answers to one."""
-    questions = as_objects(tool_input.get("questions"))
-    if len(questions) != 1 or flag(questions[0], "multiSelect"):
-        return None
-    options = [option for option in as_objects(questions[0].get("options")) if text(option, "label")]
-    asked_text = text(questions[0], "question")
-    return (asked_text, options) if asked_text and options else None
-
-
-def _asked_to_choose(call: ToolCallUpdate, tool_input: JsonObject) -> Asked:
-    asked_text, labels = _choices(tool_input) or ("", [])
-    options: list[Option] = []
-    chosen: dict[str, JsonObject] = {}
-    for index, choice in enumerate(labels):
-        label = text(choice, "label")
-        chosen[f"{_ANSWER}{index}"] = {asked_text: label}
-        options.append(Option(f"{_ANSWER}{index}", label, "allow_once"))
-    options.append(Option(REJECT, "Don't answer", "reject_once"))
-    return Asked(call.id, tool_input, Question(call, tuple(options)), {}, chosen)
 
 
 def _label(suggestion: JsonObject) -> str | None:
@@ -171,6 +154,17 @@ def _cut(shown: str) -> str:
     one_line = " ".join(shown.split())
     return one_line if len(one_line) <= _LONGEST_RULE else one_line[: _LONGEST_RULE - 1] + "…"
 
+
+def _goes_on_in(mode: str) -> JsonObject:
+    return {"type": "setMode", "mode": mode, "destination": "session"}
+
+
+_PLAN_CHOICES: tuple[tuple[Option, JsonObject | None], ...] = (
+    (Option("plan:edits", "Yes, and accept all edits", "allow_always"), _goes_on_in("acceptEdits")),
+    (Option(ALLOW, "Yes, and ask before each edit", "allow_once"), _goes_on_in("default")),
+    (Option(REJECT, "No, keep planning", "reject_once"), None),
+)
+"""What the CLI's own dialog offers, but for modes in which it asks for nothing any more."""
 
 _LABELLERS: dict[str, Callable[[JsonObject, str], str | None]] = {
     "addRules": _rules,

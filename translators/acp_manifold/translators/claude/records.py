@@ -13,9 +13,11 @@ import re
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, cast
 
+from acp_manifold.translators.attached import is_context, restored
 from acp_manifold.translators.claude.frames import message_blocks
 from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, flag, is_text, obj, text
 from acp_manifold.translators.titles import normalise
+from acp_manifold.translators.updates import BlobResource, Content, Image, Text
 
 _REMINDER = re.compile(
     r"<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics|new-diagnostics)>.*?</\1>\s*", re.DOTALL
@@ -107,7 +109,7 @@ def is_message(record: JsonObject) -> bool:
     kind = record.get("type")
     if kind == "assistant":
         return obj(record, "message").get("model") != "<synthetic>" or bool(agent_blocks(record))
-    return kind == "user" and (bool(typed_texts(record)) or bool(_blocks(record, "tool_result", "image")))
+    return kind == "user" and (bool(typed_texts(record)) or bool(_blocks(record, "tool_result", "image", "document")))
 
 
 def moment(record: JsonObject) -> str | None:
@@ -130,7 +132,27 @@ def typed_texts(record: JsonObject) -> list[str]:
     if record.get("type") != "user" or not _by_person(record):
         return []
     texts = [typed(text(block, "text")) for block in _blocks(record, "text")]
-    return [shown for shown in texts if shown]
+    return [shown for shown in texts if shown and not is_context(shown)]
+
+
+def typed_content(record: JsonObject) -> list[Content]:
+    """What a person sent in a user record, as it was sent: texts, pictures, resources; often nothing."""
+    if record.get("type") != "user" or not _by_person(record):
+        return []
+    blocks = message_blocks(obj(record, "message"))
+    return restored(content for block in blocks if (content := _content(block)) is not None)
+
+
+def _content(block: JsonObject) -> Content | None:
+    kind, source = block.get("type"), obj(block, "source")
+    if kind == "text":
+        shown = typed(text(block, "text"))
+        return Text(shown) if shown else None
+    if kind == "image":
+        return Image(text(source, "data"), text(source, "media_type", "image/png"), as_str(source.get("url")))
+    if kind == "document" and (data := text(source, "data")):
+        return BlobResource("attachment:document", data, as_str(source.get("media_type")))
+    return None
 
 
 def typed(said: str) -> str:

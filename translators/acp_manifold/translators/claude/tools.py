@@ -12,14 +12,12 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from acp_manifold.translators.narrow import JsonObject, as_int, as_object, as_objects, as_str, flag, obj, text
+from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_object, as_objects, as_str, flag, obj, text
 from acp_manifold.translators.updates import (
     Diff,
     Image,
     Location,
-    Plan,
-    PlanEntry,
-    PlanStatus,
+    ResourceLink,
     Text,
     ToolCall,
     ToolCallUpdate,
@@ -30,9 +28,6 @@ from acp_manifold.translators.updates import (
     Update,
 )
 
-PLAN_TOOL = "TodoWrite"
-"""The tool whose input is shown as a plan and not as a tool call."""
-
 CALL_BLOCKS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 """Types of content blocks that call a tool."""
 
@@ -40,6 +35,7 @@ _WHOLE_FILE_LIMIT = 200_000
 """Characters up to which a change is shown as the whole file before and after; beyond, only the changed piece."""
 
 _ERROR_TAG = re.compile(r"\A<tool_use_error>(.*)</tool_use_error>\Z", re.DOTALL)
+_EXIT = re.compile(r"\A(?:Error: )?Exit code (\d{1,3})\b")
 _FENCE = re.compile(r"^`{3,}", re.MULTILINE)
 
 
@@ -52,16 +48,26 @@ class View(NamedTuple):
     locations: tuple[Location, ...] = ()
 
 
-def begun(call_id: str, name: str) -> ToolCall:
+def begun(call_id: str, name: str, cwd: str) -> ToolCall:
     """The call before its input is known."""
-    return ToolCall(call_id, title=_plain_name(name), kind=_KINDS.get(name, "other"), name=name)
+    return ToolCall(
+        call_id, _plain_name(name), _KINDS.get(name, "other"), name=name, runs_in=cwd if name in _COMMANDS else None
+    )
 
 
 def call(call_id: str, name: str, tool_input: JsonObject, cwd: str) -> ToolCall:
     """The whole call in one piece, for calls that were not streamed."""
     view = describe(name, tool_input, cwd)
     return ToolCall(
-        call_id, view.title, view.kind, "in_progress", view.content, view.locations, raw_input=tool_input, name=name
+        call_id,
+        view.title,
+        view.kind,
+        "in_progress",
+        view.content,
+        view.locations,
+        tool_input,
+        name,
+        runs_in=cwd if name in _COMMANDS else None,
     )
 
 
@@ -79,15 +85,6 @@ def describe(name: str, tool_input: JsonObject, cwd: str) -> View:
     return viewer(tool_input, cwd) if viewer is not None else View(_plain_name(name), _KINDS.get(name, "other"))
 
 
-def plan(tool_input: JsonObject) -> Plan:
-    """The plan in the input of `PLAN_TOOL`."""
-    entries: list[PlanEntry] = []
-    for todo in as_objects(tool_input.get("todos")):
-        status = _PLAN_STATUS.get(text(todo, "status"), "pending")
-        entries.append(PlanEntry(text(todo, "content"), status, "medium"))
-    return Plan(tuple(entries))
-
-
 def outcome(call_id: str, name: str, block: JsonObject, structured: object, cwd: str) -> list[Update]:
     """The updates that end a call.
 
@@ -101,19 +98,53 @@ def outcome(call_id: str, name: str, block: JsonObject, structured: object, cwd:
     failed = flag(block, "is_error")
     status: ToolStatus = "failed" if failed else "completed"
     content = _result_content(block)
-    if name == "Bash":
+    if name in _COMMANDS:
         output = "".join(item.text for item in content if isinstance(item, Text))
         pictures = tuple(item for item in content if isinstance(item, Image))
         updates: list[Update] = [ToolOutput(call_id, output)] if output else []
-        return [*updates, ToolCallUpdate(call_id, status=status, content=pictures or None)]
+        code = _exit_code(output) if failed else 0
+        return [*updates, ToolCallUpdate(call_id, status=status, content=pictures or None, exit_code=code)]
     if failed:
         return [ToolCallUpdate(call_id, status="failed", content=content)]
     if name in _EDITORS:
         changed = _changed_file(structured, cwd)
         return [ToolCallUpdate(call_id, status="completed", content=(changed,) if changed is not None else None)]
+    if name == "WebSearch":
+        content = _searched(structured) or content
     if name in _VERBATIM:
         content = tuple(Text(fenced(item.text)) if isinstance(item, Text) else item for item in content)
     return [ToolCallUpdate(call_id, status="completed", content=content or None)]
+
+
+def served(call_id: str, block: JsonObject) -> ToolCallUpdate:
+    """The end of a call that ran where the model does: its `..._tool_result` block, of whatever tool."""
+    content = block.get("content")
+    error = text(as_object(content), "error_code")
+    if error or flag(block, "is_error"):
+        return ToolCallUpdate(call_id, status="failed", content=(Text(error),) if error else _result_content(block))
+    found = _pages(as_objects(content)) or _result_content(block)
+    return ToolCallUpdate(call_id, status="completed", content=found or None)
+
+
+def _pages(found: list[JsonObject]) -> tuple[ToolContent, ...]:
+    """What a search on the web has found."""
+    links = ((text(page, "url"), text(page, "title")) for page in found)
+    return tuple(ResourceLink(url, title or url) for url, title in links if url)
+
+
+def _searched(structured: object) -> tuple[ToolContent, ...]:
+    """The findings in the structured result of `WebSearch`: lists of pages, and what the model says of them."""
+    content: list[ToolContent] = []
+    for part in as_list(as_object(structured).get("results")):
+        if isinstance(part, str):
+            content.append(Text(part))
+        content += _pages(as_objects(as_object(part).get("content")))
+    return tuple(content)
+
+
+def _exit_code(printed: str) -> int | None:
+    match = _EXIT.match(printed)
+    return int(match.group(1)) if match is not None else None
 
 
 def fenced(body: str) -> str:
@@ -291,6 +322,8 @@ _VIEWERS: dict[str, Callable[[JsonObject, str], View]] = {
     "Task": _task,
     "WebFetch": _fetch,
     "WebSearch": _web_search,
+    "web_fetch": _fetch,
+    "web_search": _web_search,
     "Write": _write,
 }
 
@@ -314,17 +347,18 @@ _KINDS: dict[str, ToolKind] = {
     "WebFetch": "fetch",
     "WebSearch": "fetch",
     "Write": "edit",
+    "bash_code_execution": "execute",
+    "code_execution": "execute",
+    "web_fetch": "fetch",
+    "web_search": "fetch",
 }
 """Kinds by name, for calls whose input is not known yet and tools without a function of their own."""
+
+_COMMANDS = frozenset({"Bash", "PowerShell"})
+"""Tools that run a command and tell what it printed."""
 
 _EDITORS = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
 """Tools whose result is the file as it is now; what they say in words is for the model."""
 
 _VERBATIM = frozenset({"Glob", "Grep", "Read"})
 """Tools whose result is no Markdown."""
-
-_PLAN_STATUS: dict[str, PlanStatus] = {
-    "pending": "pending",
-    "in_progress": "in_progress",
-    "completed": "completed",
-}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from acp_manifold.translators.claude import tools
+from acp_manifold.translators.claude import plans, tools
 from acp_manifold.translators.claude.frames import message_blocks
-from acp_manifold.translators.claude.records import agent_blocks, is_sidechain, typed_texts, working_directory
-from acp_manifold.translators.narrow import JsonObject, flag, obj, text
-from acp_manifold.translators.updates import Image, MessageChunk, Text, ToolCallUpdate, Update
+from acp_manifold.translators.claude.records import agent_blocks, is_sidechain, typed_content, working_directory
+from acp_manifold.translators.narrow import JsonObject, obj, text
+from acp_manifold.translators.updates import Compaction, MessageChunk, Text, ToolCallUpdate, Update
 
 
 class History:
@@ -15,17 +15,21 @@ class History:
     def __init__(self) -> None:
         self._seen: set[str] = set()
         self._calls: dict[str, str] = {}
+        self._plan = plans.Tasks()
 
     def feed(self, record: JsonObject) -> list[Update]:
         """The updates of one record; most records have none."""
         kind = record.get("type")
+        if kind == "system" and record.get("subtype") == "compact_boundary" and self._is_new(record):
+            return self._compaction(record)
         if kind not in ("user", "assistant") or is_sidechain(record) or not self._is_new(record):
             return []
         return self._assistant(record) if kind == "assistant" else self._user(record)
 
     def finish(self) -> list[Update]:
         """The updates that end the calls whose result never came."""
-        failed: list[Update] = [ToolCallUpdate(call_id, status="failed") for call_id in self._calls]
+        left = (call_id for call_id, name in self._calls.items() if name not in plans.TOOLS)
+        failed: list[Update] = [ToolCallUpdate(call_id, status="failed") for call_id in left]
         self._calls = {}
         return failed
 
@@ -48,32 +52,39 @@ class History:
             elif kind == "thinking" and (thought := text(block, "thinking")):
                 updates.append(MessageChunk("thought", Text(thought), message_id))
             elif kind in tools.CALL_BLOCKS:
-                updates.append(self._call(block, cwd))
+                updates += self._call(block, cwd)
+            elif text(block, "type").endswith("_tool_result") and self._calls.pop(text(block, "tool_use_id"), ""):
+                updates.append(tools.served(text(block, "tool_use_id"), block))
         return updates
 
-    def _call(self, block: JsonObject, cwd: str) -> Update:
+    def _call(self, block: JsonObject, cwd: str) -> list[Update]:
         call_id, name, tool_input = text(block, "id"), text(block, "name"), obj(block, "input")
-        if name == tools.PLAN_TOOL:
-            return tools.plan(tool_input)
         self._calls[call_id] = name
-        return tools.call(call_id, name, tool_input, cwd)
+        if name in plans.TOOLS:
+            plan = self._plan.called(call_id, name, tool_input)
+            return [plan] if plan is not None else []
+        return [tools.call(call_id, name, tool_input, cwd)]
+
+    def _result(self, block: JsonObject, structured: object, cwd: str) -> list[Update]:
+        call_id = text(block, "tool_use_id")
+        name = self._calls.pop(call_id, None)
+        if name is None:
+            return []
+        if name in plans.TOOLS:
+            plan = self._plan.answered(call_id, structured)
+            return [plan] if plan is not None else []
+        return tools.outcome(call_id, name, block, structured, cwd)
+
+    def _compaction(self, record: JsonObject) -> list[Update]:
+        compaction = f"compaction-{text(record, 'uuid')}"
+        return [Compaction(compaction, "in_progress"), Compaction(compaction, "completed")]
 
     def _user(self, record: JsonObject) -> list[Update]:
         uuid = text(record, "uuid") or None
-        updates: list[Update] = [MessageChunk("user", Text(said), uuid) for said in typed_texts(record)]
+        updates: list[Update] = [MessageChunk("user", content, uuid) for content in typed_content(record)]
         blocks = message_blocks(obj(record, "message"))
         results = [block for block in blocks if block.get("type") == "tool_result"]
         structured = record.get("toolUseResult") if len(results) == 1 else None
         for block in results:
-            call_id = text(block, "tool_use_id")
-            name = self._calls.pop(call_id, None)
-            if name is not None:
-                updates += tools.outcome(call_id, name, block, structured, working_directory(record) or "/")
-        if not flag(record, "isMeta"):
-            updates += [_image(block, uuid) for block in blocks if block.get("type") == "image"]
+            updates += self._result(block, structured, working_directory(record) or "/")
         return updates
-
-
-def _image(block: JsonObject, uuid: str | None) -> MessageChunk:
-    source = obj(block, "source")
-    return MessageChunk("user", Image(text(source, "data"), text(source, "media_type", "image/png")), uuid)

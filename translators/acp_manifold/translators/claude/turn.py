@@ -10,12 +10,13 @@ neither. So a result ends the prompt if it names the prompt's id, or names none 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from acp_manifold.translators.claude import tools
 from acp_manifold.translators.claude.records import FILLERS
 from acp_manifold.translators.narrow import JsonObject, as_int, as_objects, as_str, obj, text
 from acp_manifold.translators.updates import (
+    Compaction,
     MessageChunk,
     Prompt,
     Text,
@@ -26,13 +27,16 @@ from acp_manifold.translators.updates import (
     Usage,
 )
 
+from . import plans
 from .background import Tasks
 from .deltas import Messages, ToolUse
 from .endings import Failure, Outcome, ending
 from .frames import (
     Assistant,
+    Compacting,
     Frame,
     Lifecycle,
+    Noted,
     Result,
     State,
     StreamEvent,
@@ -42,6 +46,8 @@ from .frames import (
     User,
     context_tokens,
 )
+from .subagents import TOOLS as AGENTS
+from .subagents import Subagents
 
 _NOTHING: list[Update] = []
 
@@ -69,6 +75,11 @@ class Conversation:
         self._cwd = cwd
         self._messages = Messages()
         self._calls: dict[str, _OpenCall] = {}
+        self._plan = plans.Tasks()
+        self._agents = Subagents(cwd)
+        """Notices that hold for a while and come again with each turn."""
+        self._compaction: str | None = None
+        self._error: str | None = None
         self._uuid: str | None = None
         self._typed: list[MessageChunk] = []
         self.stirred = False
@@ -82,6 +93,7 @@ class Conversation:
     def begin(self, uuid: str, prompt: Prompt = ()) -> None:
         """A prompt is being sent as the user message `uuid`; once the CLI has taken it, that is told as typed."""
         self._uuid, self.outcome = uuid, None
+        self._error = None
         self._typed = [MessageChunk("user", content, uuid) for content in prompt]
         self.stirred = self._interrupted = self._queued = self._spoke = False
 
@@ -104,23 +116,34 @@ class Conversation:
             self._typed = []
         return updates
 
+    def only_call(self, tools_begin: str) -> str | None:
+        """The one open call of a tool whose name begins so; None if there is none, or several."""
+        open_calls = [call_id for call_id, call in self._calls.items() if call.name.startswith(tools_begin)]
+        return open_calls[0] if len(open_calls) == 1 else None
+
     def fail_open_calls(self) -> list[Update]:
         """The updates that end every call of the turn still open, because nothing will come of them."""
         failed: list[Update] = [
             ToolCallUpdate(call_id, status="failed")
             for call_id, call in self._calls.items()
-            if call.name != tools.PLAN_TOOL and not self.tasks.holds(call_id)
+            if call.name not in plans.TOOLS and not self.tasks.holds(call_id)
         ]
+        agents = [update for call_id in self._calls for update in self._ended_agent(call_id)]
         self._calls = {}
-        return failed
+        return [*agents, *failed]
+
+    def _ended_agent(self, call_id: str) -> list[Update]:
+        return _NOTHING if self.tasks.holds(call_id) else self._agents.ended(call_id)
 
     def abandon(self) -> list[Update]:
         """The updates that end all that is open, in the background too, because the process is gone."""
-        return self.fail_open_calls() + self.tasks.abandon()
+        return (
+            self._agents.all_ended() + self.fail_open_calls() + self.tasks.abandon() + self._end_compaction("cancelled")
+        )
 
     def _end(self, outcome: Outcome) -> list[Update]:
         self.outcome, self._uuid = outcome, None
-        return self.fail_open_calls()
+        return [*self._end_compaction("cancelled"), *self.fail_open_calls()]
 
     def _stream(self, frame: StreamEvent) -> list[Update]:
         if frame.parent is not None:
@@ -134,12 +157,13 @@ class Conversation:
 
     def _begin_call(self, use: ToolUse) -> list[Update]:
         self._calls[use.id] = _OpenCall(use.name, known=False)
-        return [] if use.name == tools.PLAN_TOOL else [tools.begun(use.id, use.name)]
+        return [] if use.name in plans.TOOLS else [tools.begun(use.id, use.name, self._cwd)]
 
     def _assistant(self, frame: Assistant) -> list[Update]:
         if frame.parent is not None:
-            return _NOTHING
+            return self._agents.said(frame)
         self.stirred = True
+        self._error = frame.error
         if frame.error is not None:
             # The result repeats this text, and is an error.
             return _NOTHING
@@ -149,6 +173,8 @@ class Conversation:
         for block in frame.blocks:
             if block.get("type") in tools.CALL_BLOCKS:
                 updates += self._call(block)
+            elif text(block, "type").endswith("_tool_result"):
+                updates += self._served(block)
             elif (chunk := self._messages.finished(frame.message_id, block)) is not None and _worth_saying(chunk):
                 self._spoke = True
                 updates.append(chunk)
@@ -158,15 +184,24 @@ class Conversation:
         call_id, name, tool_input = text(block, "id"), text(block, "name"), obj(block, "input")
         open_call = self._calls.get(call_id)
         self._calls[call_id] = _OpenCall(name, known=True, command=as_str(tool_input.get("command")))
-        if name == tools.PLAN_TOOL:
-            return [tools.plan(tool_input)]
-        if open_call is None:
-            return [tools.call(call_id, name, tool_input, self._cwd)]
-        return [] if open_call.known else [tools.known(call_id, name, tool_input, self._cwd)]
+        if name in plans.TOOLS:
+            plan = self._plan.called(call_id, name, tool_input)
+            return [plan] if plan is not None else []
+        if open_call is not None and open_call.known:
+            return []
+        call = tools.call if open_call is None else tools.known
+        agent = self._agents.begun(call_id, tool_input) if name in AGENTS else []
+        return [call(call_id, name, tool_input, self._cwd), *agent]
+
+    def _served(self, block: JsonObject) -> list[Update]:
+        """The result of a tool that runs where the model does: it stands in the model's own message."""
+        call_id = text(block, "tool_use_id")
+        open_call = self._calls.pop(call_id, None)
+        return [tools.served(call_id, block)] if open_call is not None else []
 
     def _user(self, frame: User) -> list[Update]:
         if frame.parent is not None:
-            return _NOTHING
+            return self._agents.heard(frame)
         self.stirred = True
         results = [block for block in frame.blocks if block.get("type") == "tool_result"]
         structured = frame.tool_use_result if len(results) == 1 else None
@@ -174,7 +209,11 @@ class Conversation:
         for block in results:
             call_id = text(block, "tool_use_id")
             open_call = self._calls.pop(call_id, None)
-            if open_call is not None and open_call.name != tools.PLAN_TOOL:
+            if open_call is not None and open_call.name in plans.TOOLS:
+                plan = self._plan.answered(call_id, structured)
+                updates += [plan] if plan is not None else []
+            elif open_call is not None:
+                updates += self._ended_agent(call_id)
                 told = tools.outcome(call_id, open_call.name, block, structured, self._cwd)
                 updates += map(_goes_on, told) if self.tasks.holds(call_id) else told
         return updates
@@ -183,9 +222,10 @@ class Conversation:
         if self._uuid is None or not self._answers(frame):
             return _NOTHING
         updates: list[Update] = []
-        outcome = ending(frame, interrupted=self._interrupted, spoke=self._spoke)
+        outcome = ending(frame, interrupted=self._interrupted, spoke=self._spoke, error=self._error)
         if not isinstance(outcome, Failure):
-            if frame.text and not self._spoke and outcome.stop_reason != "cancelled":
+            unsaid = frame.is_error or not self._spoke
+            if frame.text and unsaid and outcome.stop_reason != "cancelled":
                 updates.append(MessageChunk("agent", Text(frame.text), as_str(frame.raw.get("uuid"))))
             updates += self._usage(frame.raw)
         return updates + self._end(outcome)
@@ -221,10 +261,38 @@ class Conversation:
         return _NOTHING
 
     def _task_ended(self, frame: TaskEnded) -> list[Update]:
-        return self.tasks.ended(frame)
+        return self._of_agents(self.tasks.ended(frame))
 
     def _tasks_running(self, frame: TasksRunning) -> list[Update]:
-        return self.tasks.listed(frame)
+        return self._of_agents(self.tasks.listed(frame))
+
+    def _of_agents(self, ended: list[Update]) -> list[Update]:
+        """The ends of background tasks, those of sub-agents with the ends of their conversations."""
+        told: list[Update] = []
+        for update in ended:
+            if isinstance(update, ToolCallUpdate):
+                if words := self._agents.last_words(update.id):
+                    update = update._replace(content=(Text(words),))
+                told += self._agents.ended(update.id)
+            told.append(update)
+        return told
+
+    def _notice(self, frame: Noted) -> list[Update]:
+        return [frame.notice]
+
+    def _compacting(self, frame: Compacting) -> list[Update]:
+        if frame.status != "in_progress":
+            return self._end_compaction(frame.status, frame.error)
+        if self._compaction is not None:
+            return _NOTHING
+        self._compaction = frame.id
+        return [Compaction(frame.id, "in_progress")]
+
+    def _end_compaction(
+        self, status: Literal["completed", "failed", "cancelled"], error: str | None = None
+    ) -> list[Update]:
+        compaction, self._compaction = self._compaction, None
+        return [Compaction(compaction, status, error=error)] if compaction is not None else []
 
     def _state(self, frame: State) -> list[Update]:
         self.idle = frame.state == "idle"
@@ -241,7 +309,7 @@ class Conversation:
 
 def _goes_on(update: Update) -> Update:
     """The result of a call whose work goes on in the background: it has ended for the model, not for the person."""
-    return update._replace(status="in_progress") if isinstance(update, ToolCallUpdate) else update
+    return update._replace(status="in_progress", exit_code=None) if isinstance(update, ToolCallUpdate) else update
 
 
 def _worth_saying(chunk: MessageChunk) -> bool:
@@ -251,6 +319,8 @@ def _worth_saying(chunk: MessageChunk) -> bool:
 
 # Each function takes the one class it stands under; no type can say that of a table.
 _HANDLERS: dict[type, Callable[[Conversation, Any], list[Update]]] = {
+    Noted: Conversation._notice,  # pyright: ignore[reportPrivateUsage]
+    Compacting: Conversation._compacting,  # pyright: ignore[reportPrivateUsage]
     StreamEvent: Conversation._stream,  # pyright: ignore[reportPrivateUsage]
     Assistant: Conversation._assistant,  # pyright: ignore[reportPrivateUsage]
     User: Conversation._user,  # pyright: ignore[reportPrivateUsage]

@@ -197,8 +197,12 @@ def approval_of(method: str, params: JsonObject, open_items: Items) -> Approval 
     return make(params, open_items) if make else None
 
 
+INQUIRIES = frozenset({"mcpServer/elicitation/request", "item/tool/requestUserInput"})
+"""Requests that ask the person for more than consent, unless they are approvals; see `questions`."""
+
+
 def polite_refusal(method: str, params: JsonObject) -> JsonObject | None:
-    """The result that declines a server request we put to nobody yet; None if there is none."""
+    """The result that declines a server request that can't be put to a person; None if there is none."""
     if method == "mcpServer/elicitation/request":
         return {"action": "decline", "content": None, "_meta": None}
     if method == "item/tool/requestUserInput":

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_object, as_str, obj, text
 
+if TYPE_CHECKING:
+    from acp_manifold.translators.updates import StopReason
+
 FailureKind: TypeAlias = Literal["login", "too_long", "other"]
+
+_REFUSED = frozenset({"cyberPolicy", "misalignmentPolicyViolation"})
+_STOPS: tuple[tuple[str, StopReason], ...] = (
+    ("reason: max_output_tokens", "max_tokens"),
+    ("reason: content_filter", "refusal"),
+)
+"""How Codex tells why the model stopped short, and what that is to a client (codex-cli 0.163.0)."""
 
 _LOGIN = frozenset({"unauthorized"})
 _TOO_LONG = frozenset({"contextWindowExceeded"})
@@ -31,6 +41,15 @@ def failure_of(error: JsonObject) -> Failure:
     if more and more not in told:
         told = f"{told} ({more})"
     return Failure(_kind(error.get("codexErrorInfo")), without_keys(told))
+
+
+def stop_of(error: JsonObject) -> StopReason | None:
+    """The stop reason that a `TurnError` tells: a refusal or a limit is how a turn ends, and no fault."""
+    info = error.get("codexErrorInfo")
+    if isinstance(info, str) and info in _REFUSED:
+        return "refusal"
+    message = text(error, "message")
+    return next((reason for words, reason in _STOPS if message.endswith(words)), None)
 
 
 def without_keys(told: str) -> str:

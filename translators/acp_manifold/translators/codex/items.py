@@ -10,15 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_objects, as_str, flag, obj, text
+from acp_manifold.translators.attached import restored
+from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_object, as_objects, as_str, flag, obj, text
 from acp_manifold.translators.updates import (
+    Audio,
+    BlobResource,
+    Compaction,
     Content,
     Image,
     Location,
     MessageChunk,
+    PlanChunk,
+    PlanText,
     ResourceLink,
     Role,
     Text,
+    TextResource,
     ToolCall,
     ToolCallUpdate,
     ToolContent,
@@ -61,14 +68,16 @@ def _command_started(item: JsonObject) -> ToolCall:
         locations=commands.locations_of(actions, cwd),
         raw_input=commands.raw_input(item),
         name="shell",
+        runs_in=cwd or "/",
     )
 
 
 def _command_completed(item: JsonObject) -> ToolCallUpdate:
-    result: JsonObject = {"exitCode": as_int(item.get("exitCode")), "durationMs": as_int(item.get("durationMs"))}
+    code = as_int(item.get("exitCode"))
+    result: JsonObject = {"exitCode": code, "durationMs": as_int(item.get("durationMs"))}
     if text(item, "status") == "declined":
         result = {"declined": True}
-    return ToolCallUpdate(id=text(item, "id"), status=status_of(item), raw_output=result)
+    return ToolCallUpdate(id=text(item, "id"), status=status_of(item), raw_output=result, exit_code=code)
 
 
 def _file_change_started(item: JsonObject) -> ToolCall:
@@ -127,9 +136,20 @@ def _mcp_block(raw: JsonObject) -> ToolContent | None:
         return Text(text(raw, "text"))
     if kind == "image":
         return Image(text(raw, "data"), text(raw, "mimeType", "image/png"))
+    if kind == "audio":
+        return Audio(text(raw, "data"), text(raw, "mimeType", "audio/wav"))
     if kind == "resource_link":
         return ResourceLink(text(raw, "uri"), text(raw, "name"), as_str(raw.get("mimeType")))
+    if kind == "resource":
+        return _mcp_resource(obj(raw, "resource"))
     return None
+
+
+def _mcp_resource(raw: JsonObject) -> ToolContent | None:
+    uri, mime_type = text(raw, "uri"), as_str(raw.get("mimeType"))
+    if (said := as_str(raw.get("text"))) is not None:
+        return TextResource(uri, said, mime_type)
+    return BlobResource(uri, blob, mime_type) if (blob := text(raw, "blob")) else None
 
 
 def _dynamic_started(item: JsonObject) -> ToolCall:
@@ -159,7 +179,9 @@ def _web_search_started(item: JsonObject) -> ToolCall:
 
 def _web_search_completed(item: JsonObject) -> ToolCallUpdate:
     title, kind = _web_search_title(item)
-    return ToolCallUpdate(text(item, "id"), title=title, kind=kind, status="completed")
+    found = ((text(page, "url"), text(page, "title")) for page in as_objects(item.get("results")))
+    pages = tuple(ResourceLink(url, name or url) for url, name in found if url)
+    return ToolCallUpdate(text(item, "id"), title=title, kind=kind, status="completed", content=pages or None)
 
 
 def _image_view_started(item: JsonObject) -> ToolCall:
@@ -183,7 +205,9 @@ def _image_made_started(item: JsonObject) -> ToolCall:
 def _image_made_completed(item: JsonObject) -> ToolCallUpdate:
     data, path = text(item, "result"), as_str(item.get("savedPath"))
     picture = (Image(data, "image/png", f"file://{path}" if path else None),) if data else ()
-    return ToolCallUpdate(text(item, "id"), status=status_of(item), content=picture)
+    failure, drawn = text(obj(item, "failure"), "message"), text(item, "revisedPrompt")
+    words = tuple(Text(said) for said in (drawn, failure) if said)
+    return ToolCallUpdate(text(item, "id"), status=status_of(item), content=(*words, *picture))
 
 
 _COLLABORATION: dict[str, str] = {
@@ -211,13 +235,18 @@ def _collaboration_started(item: JsonObject) -> ToolCall:
     )
 
 
+def _collaboration_completed(item: JsonObject) -> ToolCallUpdate:
+    """The end of a call to sub-agents, with the last words of each."""
+    states = obj(item, "agentsStates")
+    words = (text(as_object(state), "message") for state in states.values())
+    return ToolCallUpdate(
+        text(item, "id"), status=status_of(item), content=tuple(map(Text, filter(None, words))) or None
+    )
+
+
 def _sub_agent_started(item: JsonObject) -> ToolCall:
     title = f"Sub-agent {text(item, 'kind')}: {text(item, 'agentPath')}"
     return ToolCall(text(item, "id"), title, "other", "in_progress", name="sub_agent")
-
-
-def _compaction_started(item: JsonObject) -> ToolCall:
-    return ToolCall(text(item, "id"), "Compact the conversation", "think", "in_progress", name="compact")
 
 
 def _completed(item: JsonObject) -> ToolCallUpdate:
@@ -232,14 +261,23 @@ TOOLS: dict[str, tuple[Opener, Closer]] = {
     "webSearch": (_web_search_started, _web_search_completed),
     "imageView": (_image_view_started, _completed),
     "imageGeneration": (_image_made_started, _image_made_completed),
-    "collabAgentToolCall": (_collaboration_started, _completed),
+    "collabAgentToolCall": (_collaboration_started, _collaboration_completed),
     "subAgentActivity": (_sub_agent_started, _completed),
-    "contextCompaction": (_compaction_started, _completed),
 }
 """Item type -> what tells its start and its end; these items are tool calls to a client."""
 
-SILENT = frozenset({"hookPrompt", "functionCallOutput", "sleep", "enteredReviewMode"})
-"""Item types that tell a person nothing."""
+SILENT = {
+    "hookPrompt": "what a hook adds for the model",
+    "functionCallOutput": "what a tool without an item of its own gave the model",
+    "sleep": "the model waits",
+}
+"""Item types that tell a person nothing, and why."""
+
+COMPACTION = "contextCompaction"
+"""The item type of a compaction, which is an update of its own."""
+
+PLAN = "plan"
+"""The item type of a plan that is proposed in words."""
 
 
 def started(item: JsonObject) -> ToolCall | None:
@@ -284,19 +322,32 @@ def lost_beginning(item: JsonObject, streamed: int, last: str) -> Text | None:
 def said_by(item: JsonObject) -> tuple[Role, str] | None:
     """Role and whole text of an item that is something said; None for the others."""
     kind = text(item, "type")
-    if kind in ("agentMessage", "plan"):
+    if kind == "agentMessage":
         return "agent", text(item, "text")
     if kind == "reasoning":
         parts = as_list(item.get("summary")) or as_list(item.get("content"))
         return "thought", "\n\n".join(part for part in parts if isinstance(part, str))
     if kind == "exitedReviewMode":
         return "agent", text(item, "review")
+    if kind == "enteredReviewMode":
+        return "thought", f"Review: {text(item, 'review').partition(chr(10))[0]}"
     return None
+
+
+def is_review_again(item: JsonObject, review: str | None) -> bool:
+    """Whether an item is the message in which the agent repeats the review it has just given (codex-cli 0.163.0)."""
+    return bool(review) and text(item, "type") == "agentMessage" and text(item, "text") == review
+
+
+def review_in(item: JsonObject) -> str | None:
+    """The text of a review, in the item that ends it."""
+    return text(item, "review") if text(item, "type") == "exitedReviewMode" else None
 
 
 def user_content(item: JsonObject) -> tuple[Content, ...]:
     """What a person sent in a `userMessage` item."""
-    return tuple(block for raw in as_objects(item.get("content")) if (block := _input_block(raw)) is not None)
+    blocks = (_input_block(raw) for raw in as_objects(item.get("content")))
+    return tuple(restored(block for block in blocks if block is not None))
 
 
 def _input_block(raw: JsonObject) -> Content | None:
@@ -328,6 +379,10 @@ def replayed(item: JsonObject) -> Updates:
     if tool is not None:
         output = whole_output(item) if kind == "commandExecution" else None
         return (tool[0](item), *((output,) if output else ()), tool[1](item))
+    if kind == COMPACTION:
+        return Compaction(text(item, "id"), "in_progress"), Compaction(text(item, "id"), "completed")
+    if kind == PLAN:
+        return (PlanChunk(text(item, "id"), text(item, "text")), PlanText(text(item, "id"), text(item, "text")))
     said = said_by(item)
     if said is not None:
         return (MessageChunk(said[0], Text(said[1]), text(item, "id")),) if said[1] else ()

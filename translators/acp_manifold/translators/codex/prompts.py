@@ -2,38 +2,70 @@
 
 from __future__ import annotations
 
-from urllib.parse import unquote, urlsplit
-
+from acp_manifold.translators.attached import context, file_path, link
 from acp_manifold.translators.narrow import JsonObject
-from acp_manifold.translators.updates import Content, Image, Prompt, Text
+from acp_manifold.translators.updates import (
+    Audio,
+    BlobResource,
+    Content,
+    Image,
+    Prompt,
+    ResourceLink,
+    Text,
+    TextResource,
+)
 
 INPUT_LIMIT = 1_048_576
 """Characters of text in one input block; codex-cli 0.163.0 refuses more with `input_too_large`."""
 
 
 def to_input(prompt: Prompt) -> list[JsonObject]:
-    """The blocks of a prompt as Codex takes them, in order."""
-    return [_block(content) for content in prompt]
+    """The blocks of a prompt as Codex takes them, in order.
+
+    codex-cli 0.163.0 takes `mention` input and tells the model nothing of it, so files go as links.
+    """
+    blocks = [block for content in prompt for block in _blocks(content)]
+    return blocks + [_said(context(content)) for content in prompt if isinstance(content, TextResource)]
 
 
-def _block(content: Content) -> JsonObject:
-    if isinstance(content, Text):
-        return {"type": "text", "text": content.text, "text_elements": []}
-    if isinstance(content, Image):
-        return {"type": "image", "url": f"data:{content.mime_type};base64,{content.data}"}
-    path = file_path(content.uri)
-    said = f"[@{content.name}]({path or content.uri})"
-    return {"type": "text", "text": said, "text_elements": []}
+def refused(prompt: Prompt) -> tuple[int, str] | None:
+    """The first block that Codex can't be given, by its place from 0, and why; None if all can."""
+    for place, content in enumerate(prompt):
+        if isinstance(content, BlobResource) and file_path(content.uri) is None:
+            return place, f"Codex takes no {content.mime_type or 'bytes'}: link to a file on disk, or send its text"
+    return None
 
 
-def file_path(uri: str) -> str | None:
-    """The absolute path a `file:` URI names; None for other URIs."""
-    parts = urlsplit(uri)
-    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-        return None
-    return unquote(parts.path) or None
+def _blocks(content: Content) -> list[JsonObject]:
+    match content:
+        case Text():
+            return [_said(content.text)]
+        case Image():
+            return _picture(content)
+        case ResourceLink():
+            return [_said(link(file_path(content.uri) or content.uri, content.name))]
+        case TextResource():
+            return [_said(link(content.uri))]
+        case BlobResource():
+            return [_said(link(file_path(content.uri) or content.uri))]
+        case Audio():
+            return []
+
+
+def _said(words: str) -> JsonObject:
+    return {"type": "text", "text": words, "text_elements": []}
+
+
+def _picture(image: Image) -> list[JsonObject]:
+    """A picture: its bytes, or one on disk; of a remote one Codex takes no more than its address."""
+    uri = image.uri or ""
+    if image.data:
+        url = f"data:{image.mime_type};base64,{image.data}"
+        return [*([_said(link(uri))] if uri else []), {"type": "image", "url": url}]
+    path = file_path(uri)
+    return [{"type": "localImage", "path": path}] if path is not None else [_said(link(uri))]
 
 
 def text_size(prompt: Prompt) -> int:
     """Characters of text, as Codex counts them for its limit."""
-    return sum(len(content.text) for content in prompt if isinstance(content, Text))
+    return sum(len(content.text) for content in prompt if isinstance(content, Text | TextResource))

@@ -9,24 +9,32 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_objects, as_str, obj, text
 from acp_manifold.translators.updates import (
+    Compaction,
     MessageChunk,
+    Notice,
     Plan,
+    PlanChunk,
     PlanEntry,
     PlanStatus,
+    PlanText,
     Role,
+    StopReason,
     TaskOutput,
     Text,
+    ToolCall,
     ToolCallUpdate,
     ToolOutput,
+    ToolStatus,
+    TurnEnd,
     Unknown,
     Usage,
 )
 
-from . import items
+from . import items, notices
 from .items import Updates
 
 _PLAN_STATUSES: dict[str, PlanStatus] = {
@@ -37,6 +45,9 @@ _PLAN_STATUSES: dict[str, PlanStatus] = {
 
 OUTPUT_KEPT = 64 * 1024
 """Characters kept of what an open command has printed: the last ones."""
+
+_TOKENS = ("inputTokens", "outputTokens", "cachedInputTokens", "cacheWriteInputTokens", "reasoningOutputTokens")
+"""Kinds of tokens in a `TokenUsageBreakdown`, as a `TurnEnd` has them: cached ones are input too, thoughts output."""
 
 _ASKED_ABOUT = frozenset({"fileChange", "mcpToolCall"})
 """Item types whose approval request lacks what a person would want to see, or names no item."""
@@ -72,46 +83,88 @@ class _Printed:
 class Stream:
     """What a thread has told so far, as far as the next line depends on it."""
 
-    __slots__ = ("_said", "failure", "items", "open", "_output", "_total", "earlier", "input_tokens", "output_tokens")
+    __slots__ = (
+        "_compaction",
+        "_noted",
+        "_output",
+        "_said",
+        "_total",
+        "earlier",
+        "failure",
+        "items",
+        "open",
+        "review",
+        "tokens",
+        "usage",
+    )
 
     def __init__(self) -> None:
         self._said: dict[str, int] = {}
         self._output: dict[str, _Printed] = {}
         self._total = -1
+        self._compaction: str | None = None
+        self._noted: set[Notice] = set()
         self.earlier: set[str] = set()
         """Open tool calls of turns before this one: they go on in the background."""
         self.open: dict[str, str] = {}
         """Tool calls that have begun and not ended: item id -> item type."""
         self.items: dict[str, JsonObject] = {}
         """The open items that an approval request speaks of without repeating them, by id."""
+        self.review: str | None = None
+        """The review that this turn has given."""
+        self.usage: Usage | None = None
+        """How full the context is, as told last."""
         self.failure: JsonObject = {}
         """The last error that is not retried, as `TurnError`."""
-        self.input_tokens = 0
-        """Tokens the model read in this turn, cached ones included."""
-        self.output_tokens = 0
-        """Tokens the model wrote in this turn."""
+        self.tokens: list[int] = [0] * len(_TOKENS)
+        """Tokens of this turn, in the order of `_TOKENS`."""
 
     def turn_begins(self) -> None:
         """Forget what belongs to one turn; open tool calls stay, since commands outlive turns."""
         self._said.clear()
         self.earlier = set(self.open)
         self.failure = {}
-        self.input_tokens = self.output_tokens = 0
+        self.tokens = [0] * len(_TOKENS)
+        self.review = None
 
     def translate(self, method: str, params: JsonObject) -> Updates:
         """The updates of one notification, often none; `Unknown` for a method nobody here knows."""
-        handler = _HANDLERS.get(method)
+        handler = HANDLERS.get(method)
+        if handler is None and method in DROPPED:
+            return ()
         if handler is None:
             return (Unknown({"method": method, "params": params}),)
         return handler(self, params)
 
-    def fail_open(self) -> tuple[ToolCallUpdate, ...]:
-        """End every open tool call, since nothing will come of it."""
-        return self._fail(list(self.open))
+    def once(self, notice: Notice | None) -> Updates:
+        """A notice that Codex gives with every turn, the first time."""
+        if notice is None or notice in self._noted:
+            return ()
+        self._noted.add(notice)
+        return (notice,)
 
-    def fail_turn(self, but: str | None = None) -> tuple[ToolCallUpdate, ...]:
+    def compaction(self, item_id: str, status: Literal["in_progress", "completed", "cancelled"]) -> Updates:
+        """A compaction begins or ends; told once each, since an end tells the beginning too if that was not told."""
+        if status == "in_progress":
+            if self._compaction == item_id:
+                return ()
+            self._compaction = item_id
+        elif self._compaction != item_id:
+            return ()
+        else:
+            self._compaction = None
+        return (Compaction(item_id, status),)
+
+    def fail_open(self) -> Updates:
+        """End every open tool call, since nothing will come of it."""
+        return (*self._fail(list(self.open)), *self.compaction(self._compaction or "", "cancelled"))
+
+    def fail_turn(self, but: str | None = None) -> Updates:
         """End the open tool calls of this turn (but those of one item type), which it will not end itself."""
-        return self._fail([item_id for item_id, kind in self.open.items() if kind != but and self._is_of_turn(item_id)])
+        stopped = self.compaction(self._compaction or "", "cancelled")
+        return stopped + self._fail(
+            [item_id for item_id, kind in self.open.items() if kind != but and self._is_of_turn(item_id)]
+        )
 
     def commands(self) -> list[str]:
         """Open commands that this turn began."""
@@ -169,8 +222,12 @@ class Stream:
             return
         self._total = total
         last = obj(usage, "last")
-        self.input_tokens += as_int(last.get("inputTokens")) or 0
-        self.output_tokens += as_int(last.get("outputTokens")) or 0
+        self.tokens = [sum + (as_int(last.get(key)) or 0) for sum, key in zip(self.tokens, _TOKENS, strict=True)]
+
+    def end(self, reason: StopReason) -> TurnEnd:
+        """The end of the turn, with what it cost."""
+        read, wrote, *details = self.tokens
+        return TurnEnd(reason, read, wrote, *details) if read or wrote else TurnEnd(reason)
 
 
 def _agent_delta(stream: Stream, params: JsonObject) -> Updates:
@@ -207,6 +264,8 @@ def _item_started(stream: Stream, params: JsonObject) -> Updates:
     item = obj(params, "item")
     call = items.started(item)
     if call is None:
+        if text(item, "type") == items.COMPACTION:
+            return stream.compaction(text(item, "id"), "in_progress")
         # What was typed is told too: the session knows who has it on the screen already.
         return items.replayed(item) if text(item, "type") == "userMessage" else ()
     stream.opened(item)
@@ -218,6 +277,16 @@ def _item_completed(stream: Stream, params: JsonObject) -> Updates:
     kind = text(item, "type")
     if kind in items.TOOLS:
         return _tool_completed(stream, item)
+    if kind == items.COMPACTION:
+        item_id = text(item, "id")
+        return (*stream.compaction(item_id, "in_progress"), *stream.compaction(item_id, "completed"))
+    if kind == items.PLAN:
+        rest = stream.rest_of(text(item, "id"), text(item, "text"))
+        chunk = (PlanChunk(text(item, "id"), rest),) if rest else ()
+        return (*chunk, PlanText(text(item, "id"), text(item, "text")))
+    if items.is_review_again(item, stream.review):
+        return ()
+    stream.review = items.review_in(item) or stream.review
     said = items.said_by(item)
     if said is not None:
         return _message_completed(stream, item, *said)
@@ -264,43 +333,89 @@ def _tokens_used(stream: Stream, params: JsonObject) -> Updates:
     usage = obj(params, "tokenUsage")
     stream.count(usage)
     used, size = as_int(obj(usage, "last").get("totalTokens")), as_int(usage.get("modelContextWindow"))
-    return (Usage(used, size),) if used is not None and size else ()
+    if used is None or not size:
+        return ()
+    stream.usage = Usage(used, size)
+    return (stream.usage,)
 
 
 def _error(stream: Stream, params: JsonObject) -> Updates:
     if params.get("willRetry") is not True:
         stream.failure = obj(params, "error")
-    return ()
+    notice = notices.of("error", params)
+    return (notice,) if notice is not None else ()
 
 
-def _nothing(stream: Stream, params: JsonObject) -> Updates:
-    return ()
+def _plan_delta(stream: Stream, params: JsonObject) -> Updates:
+    item_id, delta = text(params, "itemId"), text(params, "delta")
+    if not item_id or not delta:
+        return ()
+    stream.said(item_id, len(delta))
+    return (PlanChunk(item_id, delta),)
+
+
+def _progress(stream: Stream, params: JsonObject) -> Updates:
+    item_id, message = text(params, "itemId"), text(params, "message")
+    return (ToolCallUpdate(item_id, content=(Text(message),)),) if message and item_id in stream.open else ()
+
+
+def _review(stream: Stream, params: JsonObject) -> Updates:
+    """A review by Codex' own guardian, which decides in the person's place whether something may run."""
+    review = obj(params, "review")
+    call_id, status = f"review-{text(params, 'reviewId')}", text(review, "status")
+    if status == "inProgress":
+        return (ToolCall(call_id, "Review of what is to run", "think", "in_progress", name="guardian"),)
+    risk, why = text(review, "riskLevel"), text(review, "rationale")
+    words = ". ".join(filter(None, (status.capitalize(), f"Risk: {risk}" if risk else "", why)))
+    ended: ToolStatus = "completed" if status == "approved" else "failed"
+    return (ToolCallUpdate(call_id, status=ended, content=(Text(words),)),)
+
+
+def _notice(method: str) -> _Handler:
+    def told(stream: Stream, params: JsonObject) -> Updates:
+        return stream.once(notices.of(method, params))
+
+    return told
 
 
 _Handler: TypeAlias = Callable[[Stream, JsonObject], Updates]
 
-_HANDLERS: dict[str, _Handler] = {
+HANDLERS: dict[str, _Handler] = {
     "item/agentMessage/delta": _agent_delta,
-    "item/plan/delta": _agent_delta,
+    "item/plan/delta": _plan_delta,
     "item/reasoning/summaryTextDelta": _thought_delta,
     "item/reasoning/textDelta": _thought_delta,
     "item/reasoning/summaryPartAdded": _thought_part,
     "item/commandExecution/outputDelta": _output_delta,
+    "item/mcpToolCall/progress": _progress,
+    "item/autoApprovalReview/started": _review,
+    "item/autoApprovalReview/completed": _review,
     "item/started": _item_started,
     "item/completed": _item_completed,
     "turn/plan/updated": _plan_updated,
     "thread/tokenUsage/updated": _tokens_used,
     "error": _error,
-    "item/commandExecution/terminalInteraction": _nothing,
-    "item/mcpToolCall/progress": _nothing,
-    "item/autoApprovalReview/started": _nothing,
-    "item/autoApprovalReview/completed": _nothing,
-    "thread/compacted": _nothing,
-    "model/rerouted": _nothing,
-    "hook/started": _nothing,
-    "hook/completed": _nothing,
+    "warning": _notice("warning"),
+    "guardianWarning": _notice("guardianWarning"),
+    "model/rerouted": _notice("model/rerouted"),
+    "hook/completed": _notice("hook/completed"),
 }
 """Notification method -> what it tells a client."""
+
+DROPPED = {
+    "item/commandExecution/terminalInteraction": "what the model types is in no client's view of a command",
+    "thread/compacted": "the item contextCompaction tells it",
+    "hook/started": "its end tells",
+    "turn/moderationMetadata": "for hosts that moderate",
+    "model/verification": "for hosts that verify accounts",
+    "model/safetyBuffering/updated": "the answer comes later, that is all",
+    "modelProvider/authRecoveryStarted": "an error follows if it fails",
+    "modelProvider/authRecoveryCompleted": "an error follows if it fails",
+    "autoApprovalReview/strictReviewRequired": "the review itself is told",
+    "thread/environment/connected": "there is one environment: this machine",
+    "thread/environment/disconnected": "there is one environment: this machine",
+}
+"""Notifications of a turn that tell a client nothing, and why; others are not even sent to us (`NEVER_USED`)."""
 
 
 def item_of(params: JsonObject) -> str | None:

@@ -1,0 +1,102 @@
+"""What is offered, what a review is of, and what the reports say."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_manifold.translators.codex import reports
+from acp_manifold.translators.codex.slash import offered, review_target, skills_of
+from acp_manifold.translators.narrow import JsonObject
+from acp_manifold.translators.slash import Slash, can_be_typed, slash_of
+from acp_manifold.translators.updates import ResourceLink, Text, Usage
+
+
+@pytest.mark.parametrize(
+    ("typed", "command"),
+    [
+        ("/compact", ("compact", "")),
+        ("/review  the\nparser \n", ("review", "the\nparser")),
+        ("/mcp__a__b x", ("mcp__a__b", "x")),
+        (" /compact", None),
+        ("/", None),
+        ("/usr/bin", None),
+        ("//x", None),
+        ("see /compact", None),
+    ],
+)
+def test_a_command_is_what_a_prompt_begins_with(typed: str, command: tuple[str, str] | None) -> None:
+    found = slash_of((Text(typed),))
+    assert (found and (found.name, found.argument)) == command
+
+
+def test_what_comes_with_a_command_is_kept_and_a_command_behind_something_is_none() -> None:
+    link = ResourceLink("file:///x", "x")
+    assert slash_of((Text("/review"), link)) == Slash("review", "", (link,))
+    assert slash_of((link, Text("/review"))) is None
+    assert not can_be_typed("a b") and not can_be_typed("a/b") and can_be_typed("a:b")
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "target"),
+    [
+        ("review", "", {"type": "uncommittedChanges"}),
+        ("review", "branch main", {"type": "baseBranch", "branch": "main"}),
+        ("review", "commit 0123abc", {"type": "commit", "sha": "0123abc", "title": None}),
+        ("review", "commit messages of last week", {"type": "custom", "instructions": "commit messages of last week"}),
+        ("review", "commit messages", {"type": "custom", "instructions": "commit messages"}),
+        ("review", "branch names in a", {"type": "custom", "instructions": "branch names in a"}),
+        ("review-branch", "main", {"type": "baseBranch", "branch": "main"}),
+        ("review-commit", "HEAD", {"type": "commit", "sha": "HEAD", "title": None}),
+    ],
+)
+def test_what_is_reviewed(name: str, argument: str, target: JsonObject) -> None:
+    assert review_target(Slash(name, argument, ())) == target
+
+
+def test_skills_are_offered_by_a_name_that_can_be_typed_and_no_command_has() -> None:
+    def skill(name: str, **more: object) -> JsonObject:
+        return {"name": name, "path": f"/{name}", "description": "long " * 90, "scope": "user", **more}
+
+    answer: JsonObject = {
+        "data": [
+            {"skills": [skill("good", interface={"shortDescription": "short"}), skill("off", enabled=False)]},
+            {"skills": [skill("good"), skill("status"), skill("two words"), {"name": "nowhere"}]},
+        ]
+    }
+    found = skills_of(answer)
+    assert [one.name for one in found] == ["good", "status", "two words"]
+    assert found[0].description == "short" and len(found[1].description) == 200
+    names = [command.name for command in offered(found).commands]
+    assert names.count("status") == 1 and names[-1] == "good"
+    assert "**/good** (user): short" in reports.skills(found)
+
+
+def test_the_status_tells_what_is_set_and_no_secret() -> None:
+    settings: JsonObject = {
+        "cwd": "/w",
+        "model": "m",
+        "effort": "low",
+        "approvalPolicy": "on-request",
+        "sandbox": {"type": "readOnly"},
+        "sandboxPolicy": {"type": "workspaceWrite"},
+        "config": {"env": {"TOKEN": "secret"}},
+    }
+    account: JsonObject = {"account": {"type": "chatgpt", "email": "me@example.org", "planType": "plus"}}
+    said = reports.status("t1", settings, Usage(1500, 200000), account)
+    for words in ("`t1`", "m (low)", "on-request", "workspaceWrite", "1,500 of 200,000 tokens", "ChatGPT (plus)"):
+        assert words in said
+    assert "secret" not in said and "me@" not in said
+    assert "**Login:** none" in reports.status("t1", {}, None, {"account": None, "requiresOpenaiAuth": True})
+
+
+def test_servers_are_told_by_the_name_they_were_given() -> None:
+    answer: JsonObject = {
+        "data": [
+            {"name": "a_b", "runtimeStatus": "connected", "tools": {"look": {}, "see": {}}},
+            {"name": "dead", "runtimeStatus": "failed", "toolsError": "MCP startup failed: " + "x" * 900},
+        ]
+    }
+    first, second = reports.servers(answer, {"a_b": "a b"}, {}).splitlines()
+    assert first == "- **a b:** connected; tools: `look`, `see`"
+    assert second.startswith("- **dead:** failed: xxx") and len(second) < 400
+    assert reports.servers({"data": []}, {}, {}) == "This session has no MCP servers."

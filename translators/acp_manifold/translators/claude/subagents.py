@@ -1,0 +1,110 @@
+"""The conversations of sub-agents, beside the one with the person: each belongs to the call that began it.
+
+Claude Code 2.1.332 names that call in every frame of a sub-agent (`parent_tool_use_id`), sends its
+messages whole and not as they are written, and goes on with them after the turn when the agent runs
+in the background. The call itself has its result in the main conversation.
+"""
+
+from __future__ import annotations
+
+from acp_manifold.translators.narrow import JsonObject, obj, text
+from acp_manifold.translators.updates import (
+    MessageChunk,
+    OfSubagent,
+    Subagent,
+    Text,
+    ToolCall,
+    ToolCallUpdate,
+    ToolOutput,
+    Update,
+)
+
+from . import tools
+from .frames import Assistant, User
+
+TOOLS = frozenset({"Agent", "Task"})
+"""The tools that set a sub-agent to work."""
+
+
+class Subagents:
+    """The sub-agents of one session that have not ended."""
+
+    def __init__(self, cwd: str) -> None:
+        self._cwd = cwd
+        self._running: dict[str, str] = {}
+        """Call that began the agent -> the sub-agent that made that call, empty for the main one."""
+        self._words: dict[str, str] = {}
+        """What each of them said last."""
+        self._calls: dict[str, tuple[str, str]] = {}
+        """Open calls of sub-agents: whose, and of what tool."""
+
+    def begun(self, call_id: str, tool_input: JsonObject, parent: str = "") -> list[Update]:
+        """A sub-agent is set to work."""
+        self._running[call_id] = parent
+        title = text(tool_input, "description") or text(tool_input, "subagent_type") or "Sub-agent"
+        agent = Subagent(call_id, "running", title, text(tool_input, "subagent_type") or None)
+        return [_within(parent, agent)]
+
+    def ended(self, call_id: str) -> list[Update]:
+        """A sub-agent is done, if the call began one: what it left open has failed."""
+        parent = self._running.pop(call_id, None)
+        if parent is None:
+            return []
+        self._words.pop(call_id, None)
+        left = [inner for inner, (owner, _) in self._calls.items() if owner == call_id]
+        told: list[Update] = []
+        for inner in left:
+            del self._calls[inner]
+            told += [*self.ended(inner), OfSubagent(call_id, ToolCallUpdate(inner, status="failed"))]
+        return [*told, _within(parent, Subagent(call_id, "idle"))]
+
+    def last_words(self, call_id: str) -> str | None:
+        """What the agent of this call said last, if it still runs: the result of one that runs in the background."""
+        return self._words.get(call_id)
+
+    def all_ended(self) -> list[Update]:
+        """Nothing more will come of any of them."""
+        return [update for call_id in list(self._running) for update in self.ended(call_id)]
+
+    def said(self, frame: Assistant) -> list[Update]:
+        """A message of a sub-agent."""
+        agent = frame.parent or ""
+        told: list[Update] = []
+        for block in frame.blocks:
+            kind = block.get("type")
+            if kind == "text" and (words := text(block, "text")):
+                self._words[agent] = words
+                told.append(OfSubagent(agent, MessageChunk("agent", Text(words), frame.message_id)))
+            elif kind == "thinking" and (words := text(block, "thinking")):
+                told.append(OfSubagent(agent, MessageChunk("thought", Text(words), frame.message_id)))
+            elif kind in tools.CALL_BLOCKS:
+                told += self._call(agent, block)
+        return told
+
+    def _call(self, agent: str, block: JsonObject) -> list[Update]:
+        call_id, name, tool_input = text(block, "id"), text(block, "name"), obj(block, "input")
+        self._calls[call_id] = (agent, name)
+        told: list[Update] = [OfSubagent(agent, tools.call(call_id, name, tool_input, self._cwd))]
+        return told + (self.begun(call_id, tool_input, agent) if name in TOOLS else [])
+
+    def heard(self, frame: User) -> list[Update]:
+        """Results of what a sub-agent called, or a message to it."""
+        agent = frame.parent or ""
+        results = [block for block in frame.blocks if block.get("type") == "tool_result"]
+        structured = frame.tool_use_result if len(results) == 1 else None
+        told: list[Update] = []
+        for block in results:
+            call_id = text(block, "tool_use_id")
+            _, name = self._calls.pop(call_id, ("", ""))
+            if name:
+                told += self.ended(call_id)
+                told += [
+                    OfSubagent(agent, update)
+                    for update in tools.outcome(call_id, name, block, structured, self._cwd)
+                    if isinstance(update, ToolCall | ToolCallUpdate | ToolOutput)
+                ]
+        return told
+
+
+def _within(parent: str, agent: Subagent) -> Update:
+    return OfSubagent(parent, agent) if parent else agent
