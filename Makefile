@@ -11,10 +11,11 @@ PEERS_NODE := 22
 BIN := .venv/bin
 NPM := $(BIN)/npm --no-audit --no-fund --no-update-notifier --loglevel=error
 SCHEMA := .cache/acp-sdk/$(ACP_SDK)/package/schema/v1/schema.unstable.json
+CLIENTS := .cache/clients/node_modules/.package-lock.json
 
-.PHONY: install demo test check bench bench-peers soak titles-torture clean
+.PHONY: install demo test check features bench bench-peers soak titles-torture clean
 
-install: .cache/installed $(SCHEMA)
+install: .cache/installed $(SCHEMA) $(CLIENTS)
 
 .cache/installed: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "acp-manifold needs Python 3.11 or newer: make PYTHON=/path/to/python3.11" >&2; exit 1; }
@@ -29,6 +30,13 @@ $(SCHEMA): | .cache/installed
 	tar -xzf .cache/acp-sdk/$(ACP_SDK)/*.tgz -C .cache/acp-sdk/$(ACP_SDK)
 	@test -s $@ && touch $@
 
+# The clients that live tests drive, as they are published: versions and checksums stand in the lock file, no addresses.
+$(CLIENTS): tests/live/clients/package.json tests/live/clients/package-lock.json | .cache/installed
+	mkdir -p .cache/clients
+	cp $^ .cache/clients
+	$(NPM) install --prefix .cache/clients --ignore-scripts --omit=optional
+	@test -s $@ && touch $@
+
 demo: .cache/installed
 	$(BIN)/acp-manifold demo
 
@@ -40,6 +48,10 @@ check: install
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+# Writes the table of tests/features.py into README.md.
+features: .cache/installed
+	$(BIN)/python -m tests.features
 
 # Compares with the official adapters where `make bench-peers` has installed them; without them, measures ours alone.
 bench: .cache/installed

@@ -55,6 +55,8 @@ class Schema:
         self._results: dict[str, str] = {}
         for name, definition in self._definitions.items():
             self._register(name, cast(JsonObject, definition))
+        self.agent_methods = frozenset(self._results)
+        """Every request that the protocol has for an agent."""
         self._validators: dict[str, _Validator] = {}
         self._updates = self._update_variants()
         self._seen: set[str] = set()

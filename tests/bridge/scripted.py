@@ -74,6 +74,8 @@ class ScriptedSession:
     events: SessionEvents
     resumed: bool
     prompts: list[Prompt] = field(default_factory=list[Prompt])
+    steered: list[Prompt] = field(default_factory=list[Prompt])
+    """What was added to running turns."""
     interrupts: int = 0
     heeds: bool = True
     """Whether an interrupt ends the turn."""
@@ -221,6 +223,14 @@ class ScriptedSession:
             raise self._end
         return self._end
 
+    async def steer(self, prompt: Prompt) -> bool:
+        if self.backend.refuses_steering is not None:
+            raise self.backend.refuses_steering
+        if self._ended.is_set():
+            return False
+        self.steered.append(prompt)
+        return True
+
     async def interrupt(self) -> None:
         self.interrupts += 1
         self._interrupted.set()
@@ -287,12 +297,15 @@ class ScriptedBackend:
         self.refuses: BridgeError | None = None
         """What opening a session raises."""
         self.refuses_titles: BridgeError | None = None
+        self.refuses_steering: BridgeError | None = None
         self.refuses_delete: BridgeError | None = None
         self.lets_rest = True
         """Whether a session that does nothing can be let go."""
         self.options: tuple[ConfigOption, ...] = ()
         """The options of all its sessions."""
         self.followed: list[str] = []
+        self.followers: list[Callable[[str | None], None]] = []
+        """Who follows the list."""
         self._host: Host | None = None
         self._ticks = 0
         self._opened = anyio.Event()
@@ -392,6 +405,19 @@ class ScriptedBackend:
             yield
         finally:
             self.followed.remove(session_id)
+
+    @contextmanager
+    def follow_list(self, cwd: str, changed: Callable[[str | None], None]) -> Generator[None]:
+        self.followers.append(changed)
+        try:
+            yield
+        finally:
+            self.followers.remove(changed)
+
+    def touched(self, session_id: str | None) -> None:
+        """Another program changed a session, or nobody knows which."""
+        for changed in list(self.followers):
+            changed(session_id)
 
     async def list(self, query: ListQuery) -> list[SessionRow]:
         rows = sorted(self.stored.values(), key=lambda row: (row.updated_at, row.id), reverse=True)

@@ -73,3 +73,34 @@ async def test_a_path_through_a_link_is_heard(tmp_path: Path) -> None:
         (tmp_path / "real" / "file").write_text("x")
         with anyio.fail_after(5):
             await heard()
+
+
+async def test_a_folder_tells_which_of_its_files_changed_once_it_is_there(tmp_path: Path) -> None:
+    folder = tmp_path / "later"
+    heard: list[Path | None] = []
+    news = anyio.Event()
+
+    def changed(path: Path | None) -> None:
+        heard.append(path)
+        news.set()
+
+    def write(path: Path) -> None:
+        path.write_text("more")
+
+    async def until(path: Path) -> None:
+        nonlocal news
+        with anyio.fail_after(5):
+            while path not in heard:
+                news = anyio.Event()
+                # Written again, since a folder that was just made may not be watched yet.
+                write(path)
+                with anyio.move_on_after(0.5):
+                    await news.wait()
+
+    async with running() as watcher:
+        stop = watcher.watch_folder(folder, changed)
+        folder.mkdir()
+        await until(folder / "one")
+        await until(folder / "two")
+        assert None in heard
+        stop()

@@ -209,6 +209,11 @@ class Client:
         """Send one value as JSON."""
         self.send_line(json.dumps(message).encode())
 
+    def expect(self, request_id: Id) -> Pending:
+        """Wait for an answer to a line that is sent as it is."""
+        pending = self._pending[type(request_id), request_id] = Pending(self, request_id, "a line of the test's own")
+        return pending
+
     def notify(self, method: str, params: object) -> None:
         """Send a notification."""
         self.send({"jsonrpc": "2.0", "method": method, "params": params})

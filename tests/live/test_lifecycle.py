@@ -19,7 +19,7 @@ import pytest
 from anyio import to_thread
 
 from acp_manifold.bridge.backend import SessionSpec
-from acp_manifold.translators.forms import Form, FormAnswer
+from acp_manifold.translators.forms import FormAnswer
 from acp_manifold.translators.narrow import JsonObject, as_object, obj, text
 from acp_manifold.translators.updates import Text
 
@@ -131,6 +131,9 @@ class Deaf:
     def watch(self, path: Path, changed: Callable[[], None]) -> Callable[[], None]:
         return lambda: None
 
+    def watch_folder(self, folder: Path, changed: Callable[[Path | None], None]) -> Callable[[], None]:
+        return lambda: None
+
     def update(self, update: object) -> None: ...
 
     def moved(self, session_id: str) -> None: ...
@@ -140,8 +143,8 @@ class Deaf:
     async def ask(self, question: object) -> str | None:
         return None
 
-    async def ask_form(self, form: Form) -> FormAnswer:
-        return FormAnswer("decline")
+    async def ask_form(self, form: object) -> FormAnswer:
+        return FormAnswer("cancel")
 
     def form_done(self, form_id: str) -> None: ...
 

@@ -81,7 +81,7 @@ async def test_commands_are_offered_and_run(lab: MakeLab, backend: str) -> None:
         assert both.model.prompts()[-1] == "now /compact"
 
         await compacted(agent, both, session)
-        await cleared(agent, both, session)
+        await cleared(agent, both, session, backend)
 
 
 async def run_what_was_made(agent: Client, lab: Lab, session: str, backend: str) -> None:
@@ -107,11 +107,14 @@ async def compacted(agent: Client, lab: Lab, session: str) -> None:
     assert (await says(agent, session, "SAY[2]")).split() == ["word0", "word1"]
 
 
-async def cleared(agent: Client, lab: Lab, session: str) -> None:
+async def cleared(agent: Client, lab: Lab, session: str, backend: str) -> None:
     """The id goes on with an empty context; what was is listed under another."""
     await agent.request("session/set_title", {"sessionId": session, "title": "Kept"})
+    model = {"claude": "haiku", "codex": "gpt-5.6-luna"}[backend]
+    await agent.request("session/set_config_option", {"sessionId": session, "configId": "model", "value": model})
     assert "begins anew" in await says(agent, session, "/clear")
     assert (await says(agent, session, "TEXT<<fresh>>")) == "fresh"
+    assert model in text(lab.model.requests[-1].body, "model"), "what was chosen holds on"
     assert "now /compact" not in str(lab.model.requests[-1].body), "the context is empty"
     rows = {text(row, "sessionId"): row.get("title") for row in await agent.list_sessions()}
     assert rows.pop(session) == "Kept" and list(rows.values()) == ["Kept"]

@@ -152,6 +152,14 @@ class Host(Protocol):
         """
         ...
 
+    def watch_folder(self, folder: Path, changed: Callable[[Path | None], None]) -> Callable[[], None]:
+        """Call `changed` soon after a file right in `folder` appeared, changed or went, in the hub's event loop.
+
+        It is called with the file, or with None when anything may have changed. `folder` need not exist yet.
+        Gives back the function that ends it.
+        """
+        ...
+
 
 class SessionEvents(Protocol):
     """Where a backend session delivers; it belongs to exactly one session."""
@@ -279,6 +287,22 @@ class BackendSession(Protocol):
             LoginNeeded: The CLI wants a login.
             BackendGone: The process ended or didn't come up; open tool calls were reported as failed.
             BackendFault: The turn failed, in the CLI's words.
+        """
+        ...
+
+    async def steer(self, prompt: Prompt) -> bool:
+        """Add a message to the turn that runs; `prompt` then returns when that is answered too.
+
+        The model sees it with its next request, for which an answer that streams may be cut short; tool
+        calls and questions go on. What an interrupt of the turn finds unseen is dropped.
+
+        Returns:
+            False if no turn runs (any more), or one that is being stopped: then nothing is kept of the message.
+
+        Raises:
+            InvalidParams: The message can't be sent; see `prompt`.
+            BackendGone: The process ended.
+            BackendFault: The CLI refused it, in its words.
         """
         ...
 
@@ -432,6 +456,16 @@ class Backend(Protocol):
 
     def follow(self, session_id: str, cwd: str) -> AbstractContextManager[None]:
         """Report titles that others give this session to `Host.title_heard`, for as long as the context is open."""
+        ...
+
+    def follow_list(self, cwd: str, changed: Callable[[str | None], None]) -> AbstractContextManager[None]:
+        """Report changes of the list of a directory's sessions, whoever made them, for as long as the context is open.
+
+        Args:
+            cwd: The directory.
+            changed: Told the id of a session whose row may be another now, or be gone; None: any row may. Too many
+                calls do no harm, and those for sessions of other directories neither.
+        """
         ...
 
     async def list(self, query: ListQuery) -> list[SessionRow]:

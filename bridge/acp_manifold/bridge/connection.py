@@ -22,7 +22,7 @@ from acp_manifold.translators.acp.plainer import plainer
 from acp_manifold.translators.acp.requests import TITLE_METHODS, BadParams
 from acp_manifold.translators.narrow import JsonObject, as_int
 from acp_manifold.translators.titles import normalise
-from acp_manifold.translators.updates import MessageChunk, Options, Prompt, Question, Text, Update
+from acp_manifold.translators.updates import MessageChunk, Options, Question, Text, Update
 
 from .client import Replay
 from .errors import InvalidRequest, MethodNotFound, PeerGone, RemoteError
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from acp_manifold.translators.forms import Form, FormAnswer
 
     from .auth_news import AuthNews
+    from .live_list import LiveLists
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,9 @@ METHODS: dict[str, str] = {
     "_acp-manifold/background/stop": "background",
     "_session/async_task/stop": "background",
     **dict.fromkeys(("session/fork", "session/archive", "session/unarchive", "session/status"), "lifecycle"),
+    "_session/steering": "steering",
+    **dict.fromkeys(("_session/batch_get", "_session/archive", "_session/unarchive"), "index"),
+    **dict.fromkeys(("_session/list/subscribe", "_session/list/unsubscribe"), "index"),
     "session/set_config_option": "config",
     "session/set_mode": "config",
     "session/set_model": "config",
@@ -104,6 +108,7 @@ class Connection:
         self._attached: dict[str, _Attached] = {}
         self._opening: dict[str, list[Update]] = {}
         """Updates of sessions whose opening is not answered yet: they come right behind the answer."""
+        self._live_lists: LiveLists | None = None
         self._loading: dict[str, _Loading] = {}
         """Sessions whose history is being told."""
         self._methods: dict[str, Serve] = {
@@ -158,6 +163,8 @@ class Connection:
         if self.auth_news is not None:
             self.auth_news.close()
         self.hub.leave(self)
+        if self._live_lists is not None:
+            self._live_lists.close()
 
     def notify(self, method: str, params: JsonObject) -> None:
         """Tell the client of something that belongs to no session."""
@@ -326,7 +333,30 @@ class Connection:
         if self.hub.find(session_id, self) is None:
             self._attached.pop(session_id, None)
 
+    @property
+    def live_lists(self) -> LiveLists:
+        """The session lists that the client follows."""
+        if self._live_lists is None:
+            from .live_list import LiveLists
+
+            self._live_lists = LiveLists(self.hub, partial(self._peer.notify, "_session/list/changes"))
+        return self._live_lists
+
+    async def archive(self, session_id: str, archived: bool) -> None:
+        """Put a session into the archive, or take it out; see `Hub.archive`. Told for one that was open here."""
+        was_open = self.hub.find(session_id, self) is not None
+        try:
+            await self.hub.archive(session_id, archived)
+        finally:
+            self.forget_ended(session_id)
+        if was_open and self.can.air:
+            self._peer.notify("session/update", v1.archived_params(session_id, archived))
+
     async def _list(self, params: JsonObject, call: Call) -> JsonObject:
+        if "sessionIndex" in self.can.air:
+            from .methods.index import listed
+
+            return await listed(self, params)
         wanted, cursor = requests.list_filter(params)
         after = decode_cursor(cursor, wanted) if cursor is not None else None
         page = await self.hub.page(wanted, after)
@@ -346,10 +376,7 @@ class Connection:
         prompt = prompts.prompt(params)
         title = prompts.rename_command(prompt)
         if title is not None:
-            return self._rename_by_prompt(session, title)
-        return self._run_prompt(session, prompt, call)
-
-    def _run_prompt(self, session: Session, prompt: Prompt, call: Call) -> Awaitable[JsonObject]:
+            return self.rename_by_prompt(session, title)
         turn = session.prompt(prompt, self)
         call.on_cancel = partial(session.cancel_turn, turn)
 
@@ -363,7 +390,7 @@ class Connection:
 
         return outcome()
 
-    async def _rename_by_prompt(self, session: Session, title: str) -> JsonObject:
+    async def rename_by_prompt(self, session: Session, title: str) -> JsonObject:
         """`/rename X` as a prompt: no model is asked; what would have been the answer says what is stored."""
         if not normalise(title):
             self.deliver(session.id, MessageChunk("agent", Text("Type the new title behind it: /rename TITLE")))

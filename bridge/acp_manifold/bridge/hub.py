@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -98,6 +99,8 @@ class Hub:
         self._by_key: dict[Key, Session] = {}
         self._seen: dict[str, Key] = {}
         """Our id -> the backend's name of sessions that were listed or open, those seen last at the end."""
+        self._listeners: list[Callable[[Key], None]] = []
+        """Whom to tell of sessions here whose row in the list may be another now."""
         self._changing = KeyedLocks()
         """Held for a session's id while where it is changes: opening, closing, deleting, writing at rest."""
         self._tasks: TaskGroup | None = None
@@ -149,6 +152,10 @@ class Hub:
     def watch(self, path: Path, changed: Callable[[], None]) -> Callable[[], None]:
         """See `Host.watch`."""
         return self._watcher.watch(path, changed)
+
+    def watch_folder(self, folder: Path, changed: Callable[[Path | None], None]) -> Callable[[], None]:
+        """See `Host.watch_folder`."""
+        return self._watcher.watch_folder(folder, changed)
 
     def title_heard(self, backend: str, session_id: str, title: str, origin: StoreOrigin) -> None:
         """See `Host.title_heard`: weigh it, and tell the clients of the session if it is news."""
@@ -391,6 +398,7 @@ class Hub:
             known=known,
             choices=tuple(self.backends.values()),
         )
+        session.changed = partial(self._changed, session)
         session.attach(client)
         if known is not None:
             # From now on a second request for it finds this one.
@@ -438,6 +446,7 @@ class Hub:
             self._ledger.put_alias(session.id, session.key)
 
     def _unbind(self, session: Session) -> None:
+        self._changed(session)
         if self._sessions.get(session.id) is session:
             del self._sessions[session.id]
         if session.key is not None and self._by_key.get(session.key) is session:
@@ -445,6 +454,26 @@ class Hub:
             self._keeper.let_go(session.key)
             if session.prompted:
                 self._see(session.id, session.key)
+
+    # -- who follows the list -------------------------------------------------------------------
+
+    @contextmanager
+    def listening(self, changed: Callable[[Key], None]) -> Generator[None]:
+        """Call `changed` when what the list tells of a session that is open here may have changed."""
+        self._listeners.append(changed)
+        try:
+            yield
+        finally:
+            self._listeners.remove(changed)
+
+    def _changed(self, session: Session) -> None:
+        if session.key is not None:
+            for listener in list(self._listeners):
+                listener(session.key)
+
+    def by_key(self, key: Key) -> Session | None:
+        """The session that is open here under a backend's name."""
+        return self._by_key.get(key)
 
     @property
     def open_sessions(self) -> list[Session]:
@@ -641,6 +670,15 @@ class Hub:
         return None
 
     # -- the list -------------------------------------------------------------------------------
+
+    async def located(self, session_id: str) -> tuple[str, SessionRow] | None:
+        """The backend and the row of a session of a store; None if there is none."""
+        found = await self._locate(session_id)
+        return (found.backend.name, found.row) if found is not None else None
+
+    def is_archived(self, backend: str, row: SessionRow) -> bool:
+        """Whether a session is in the archive of its store, or in ours."""
+        return row.archived or row.id in self._ledger.marked(backend, "archived")
 
     async def page(self, wanted: ListFilter, after: Place | None) -> Page:
         """One page over all backends; one that can't tell its sessions is left out, with a note.

@@ -7,9 +7,10 @@ are changed synchronously; only then is anything awaited.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -59,6 +60,10 @@ logger = logging.getLogger(__name__)
 
 BEGUN_ANEW = "The conversation begins anew. What was said before stays in the list of sessions."
 """What clients are told when a conversation was cleared: the CLIs say nothing."""
+
+
+State: TypeAlias = Literal["idle", "running", "requires_action", "error"]
+"""What goes on in a session; `error`: nothing, and the last turn failed."""
 
 
 class Bound(Protocol):
@@ -123,6 +128,13 @@ class Session:
         self.clients: list[Client] = []
         self.turns = TurnQueue()
         self.questions = Questions(self.id)
+        self.changed: Callable[[], None] = _nobody_listens
+        """Called when what a list tells of the session may have changed."""
+        self.last_prompt_at: float | None = None
+        self.last_turn_ended_at: float | None = None
+        """Both of this life of the session, in seconds since 1970."""
+        self.failed = False
+        """Whether the last turn failed."""
         self.prompted = known is not None
         """Whether a turn ever began, so that the backend's store has the session."""
         self._keeper = keeper
@@ -346,11 +358,22 @@ class Session:
 
     async def ask(self, question: Question) -> str | None:
         """A question of the backend: to the client whose prompt runs, else to the one that prompted last."""
-        return await self.questions.ask(question, self._asked())
+        with self._asking():
+            return await self.questions.ask(question, self._asked())
 
     async def ask_form(self, form: Form) -> FormAnswer:
         """A form of the backend: to the client that a question would go to."""
-        return await self.questions.ask_form(form, self._asked())
+        with self._asking():
+            return await self.questions.ask_form(form, self._asked())
+
+    @contextmanager
+    def _asking(self) -> Generator[None]:
+        """Who follows the list hears that something is asked, and that it is no more."""
+        self.changed()
+        try:
+            yield
+        finally:
+            self.changed()
 
     def form_done(self, form_id: str) -> None:
         """The page of a form has done its work; see `SessionEvents.form_done`."""
@@ -428,16 +451,38 @@ class Session:
 
     # -- turns ----------------------------------------------------------------------------------
 
-    def prompt(self, prompt: Prompt, client: Client) -> Turn:
+    def prompt(self, prompt: Prompt, client: Client, failed: Callable[[BridgeError], None] | None = None) -> Turn:
         """Accept a prompt; it runs when those before it have ended.
+
+        Args:
+            prompt: What the person says.
+            client: Who asks.
+            failed: Told the turn's failure, for a turn whose outcome nobody waits for.
 
         Raises:
             InvalidRequest: Too many wait already.
         """
-        turn = Turn(prompt, client)
+        turn = Turn(prompt, client, failed)
         self.turns.add(turn)
         self._tell_options()
         return turn
+
+    async def steer(self, prompt: Prompt) -> bool:
+        """Add a message to the turn that runs; see `BackendSession.steer`, also for what is raised."""
+        turn = self.turns.current
+        if turn is None or turn.state not in ("waiting", "running"):
+            return False
+        if not turn.taken:
+            turn.prompt = (*turn.prompt, *prompt)
+            return True
+        live = self._slot.live
+        if live is None:
+            return False
+        with self._working():
+            added = await live.steer(prompt)
+        if added:
+            turn.added = (*turn.added, *prompt)
+        return added
 
     def cancel(self) -> None:
         """Cancel the running turn and everything that waits; starts nothing."""
@@ -477,11 +522,15 @@ class Session:
         while True:
             turn = await self.turns.next()
             self._driver = turn.client
+            self.last_prompt_at, self.failed = time.time(), False
+            self.changed()
             try:
                 await self._run_turn(turn)
             finally:
                 turn.settle(CANCELLED)
                 self.turns.running = None
+                self.last_turn_ended_at, self.failed = time.time(), turn.failed
+                self.changed()
                 self._rest.stir()
 
     async def _run_turn(self, turn: Turn) -> None:
@@ -494,6 +543,7 @@ class Session:
                         raise
                     # It ended while it was idle, and nobody had noticed yet.
                     logger.info("session %s: prompted again: %s", self.id, exc.message)
+                    turn.prompt, turn.added = (*turn.prompt, *turn.added), ()
                     await self._prompt(turn)
         except Exception as exc:
             error = find_bridge_error(exc)
@@ -510,7 +560,7 @@ class Session:
         live = await self._served()
         if turn.state == "running":
             self._ask_for_title(turn, live)
-            self.prompted = True
+            self.prompted = turn.taken = True
             outcome = await live.prompt(turn.prompt)
             await self._leave_behind()
             turn.settle(outcome)
@@ -640,6 +690,7 @@ class Session:
     def tell_title(self, title: str) -> None:
         """Tell every attached client the session's title."""
         self.update(SessionInfo(title=title))
+        self.changed()
 
     def _ask_for_title(self, turn: Turn, live: BackendSession) -> None:
         if not self._name_it or self._tasks is None or self.key is None:
@@ -664,5 +715,18 @@ class Session:
         except BridgeError as exc:
             logger.info("session %s stays unnamed: %s", self.id, exc.message)
 
+    @property
+    def state(self) -> State:
+        """What goes on."""
+        if len(self.questions):
+            return "requires_action"
+        if not self.turns.idle:
+            return "running"
+        return "error" if self.failed else "idle"
+
     def __repr__(self) -> str:
         return f"<Session {self.id} {self.backend.name} {self.turns!r} questions={len(self.questions)}>"
+
+
+def _nobody_listens() -> None:
+    """No list is followed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import anyio
@@ -23,9 +24,21 @@ State: TypeAlias = Literal["waiting", "running", "cancelling", "ended"]
 class Turn:
     """A prompt of one client. `settle` counts once; whoever comes second changes nothing."""
 
-    def __init__(self, prompt: Prompt, client: Client) -> None:
+    def __init__(self, prompt: Prompt, client: Client, failed: Callable[[BridgeError], None] | None = None) -> None:
+        """
+        Args:
+            prompt: What to run.
+            client: Whose it is.
+            failed: Told the failure of a turn whose outcome nobody waits for.
+        """
         self.prompt = prompt
+        """What the person says; it may still grow while `taken` is false."""
         self.client = client
+        self.taken = False
+        """Whether a backend has been given the prompt."""
+        self.added: Prompt = ()
+        """What the backend has been given since, in the same turn."""
+        self._told = failed
         self.state: State = "waiting"
         self.scope = anyio.CancelScope()
         """Around the backend's work on this turn: cancelling it abandons the turn there."""
@@ -39,6 +52,13 @@ class Turn:
         self._outcome = CANCELLED if self.state == "cancelling" else outcome
         self.state = "ended"
         self._ended.set()
+        if self._told is not None and isinstance(self._outcome, BridgeError):
+            self._told(self._outcome)
+
+    @property
+    def failed(self) -> bool:
+        """Whether its outcome is a failure."""
+        return isinstance(self._outcome, BridgeError)
 
     async def ended(self) -> None:
         """Wait for the outcome."""
@@ -113,6 +133,11 @@ class TurnQueue:
     def all(self) -> list[Turn]:
         """The running turn, then those that wait."""
         return [*([self.running] if self.running is not None else []), *self._waiting]
+
+    @property
+    def current(self) -> Turn | None:
+        """The turn that a person would say runs: the running one, or the one that is about to."""
+        return self.running or next(iter(self._waiting), None)
 
     @property
     def idle(self) -> bool:

@@ -1,4 +1,4 @@
-"""One file watcher for the whole hub: who wants to hear about a file subscribes here.
+"""One file watcher for the whole hub: who wants to hear about a file, or all files of a folder, subscribes here.
 
 watchfiles keeps a thread for each watch, so there is one watch over the directories of all
 subscribed files; it is started with the first subscription and begun anew when the set of
@@ -29,6 +29,7 @@ class Watcher:
         self._subscriptions: dict[Path, list[Callable[[], None]]] = {}
         self._members: dict[Path, set[Path]] = {}
         """The subscribed files by directory: there may be thousands, in few directories."""
+        self._folders: dict[Path, list[Callable[[Path | None], None]]] = {}
         self._changed = anyio.Event()
 
     def watch(self, path: Path, changed: Callable[[], None]) -> Callable[[], None]:
@@ -45,6 +46,25 @@ class Watcher:
                 callbacks.remove(changed)
             if not callbacks and self._subscriptions.pop(path, None) is not None:
                 self._leave(path)
+
+        return unsubscribe
+
+    def watch_folder(self, folder: Path, changed: Callable[[Path | None], None]) -> Callable[[], None]:
+        """Call `changed` soon after a file right in `folder` appeared, changed or went; the returned function ends it.
+
+        It is called with the file, or with None when anything may have changed. The folder need not exist yet.
+        """
+        folder = folder.resolve()
+        if folder not in self._folders:
+            self._wake()
+        self._folders.setdefault(folder, []).append(changed)
+
+        def unsubscribe() -> None:
+            callbacks = self._folders.get(folder, [])
+            if changed in callbacks:
+                callbacks.remove(changed)
+            if not callbacks and self._folders.pop(folder, None) is not None:
+                self._wake()
 
         return unsubscribe
 
@@ -82,7 +102,7 @@ class Watcher:
 
     def _directories(self) -> frozenset[Path]:
         """For every file its directory or, while that is missing, the nearest one above that is there."""
-        return frozenset(_nearest(directory) for directory in self._members)
+        return frozenset(_nearest(directory) for directory in (*self._members, *self._folders))
 
     async def _serve(self, directories: frozenset[Path], stop: anyio.Event) -> None:
         # In a thread: the import takes 10 ms, and begins just when a new session's answer is due.
@@ -119,6 +139,17 @@ class Watcher:
         for path in files:
             for callback in list(self._subscriptions.get(path, ())):
                 callback()
+        for folder in list(self._folders):
+            self._tell_folder(folder, changed)
+
+    def _tell_folder(self, folder: Path, changed: set[Path] | None) -> None:
+        news: list[Path | None] = [path for path in changed or () if path.parent == folder]
+        if changed is None or not changed.isdisjoint((folder, *folder.parents)):
+            news = [None]
+            self._wake()
+        for callback in list(self._folders[folder]):
+            for path in news:
+                callback(path)
 
 
 def _resolved(path: Path) -> Path:

@@ -112,6 +112,9 @@ class ScriptedHost:
     def watch(self, path: Path, changed: Callable[[], None]) -> Callable[[], None]:
         return self.watcher.watch(path, changed)
 
+    def watch_folder(self, folder: Path, changed: Callable[[Path | None], None]) -> Callable[[], None]:
+        return self.watcher.watch_folder(folder, changed)
+
     async def until_changed(self, path: Path, condition: Callable[[], bool]) -> None:
         """Wait until a change of the file makes the condition true."""
         changed = anyio.Event()

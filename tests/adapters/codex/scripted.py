@@ -21,6 +21,7 @@ class ScriptedHost:
     def __init__(self) -> None:
         self.titles: list[tuple[str, str, str, str]] = []
         self.watches: dict[Path, Callable[[], None]] = {}
+        self.folders: dict[Path, Callable[[Path | None], None]] = {}
 
     def title_heard(self, backend: str, session_id: str, title: str, origin: str) -> None:
         self.titles.append((backend, session_id, title, origin))
@@ -28,6 +29,10 @@ class ScriptedHost:
     def watch(self, path: Path, changed: Callable[[], None]) -> Callable[[], None]:
         self.watches[path] = changed
         return lambda: self.watches.pop(path, None) and None
+
+    def watch_folder(self, folder: Path, changed: Callable[[Path | None], None]) -> Callable[[], None]:
+        self.folders[folder] = changed
+        return lambda: self.folders.pop(folder, None) and None
 
 
 class ScriptedEvents:

@@ -10,6 +10,7 @@ from acp_manifold.translators.claude.listing import Facts
 from acp_manifold.translators.claude.records import Title, decode_line, moment, title_of, typed, working_directory
 from acp_manifold.translators.claude.transcript import History
 from acp_manifold.translators.narrow import JsonObject, obj
+from acp_manifold.translators.updates import Image, MessageChunk, Text
 from tests.translators.claude.recorded import entries, tell
 
 
@@ -201,3 +202,28 @@ def test_only_injected_parts_of_a_text_go() -> None:
     assert typed("Why is <b>this</b> here?\n<system-reminder>\nx\n</system-reminder>") == "Why is <b>this</b> here?"
     assert typed("<ide_selection>x</ide_selection>Fix it") == "Fix it"
     assert typed("I typed <system-reminder> myself") == "I typed <system-reminder> myself"
+
+
+def queued(prompt: object, **more: object) -> JsonObject:
+    attachment: JsonObject = {
+        "type": "queued_command",
+        "commandMode": "prompt",
+        "prompt": prompt,
+        "source_uuid": "s",
+        **more,
+    }
+    return {"type": "attachment", "uuid": "a1", "attachment": attachment}
+
+
+@pytest.mark.case("L06")
+def test_what_was_said_in_mid_turn_is_the_persons_and_other_attachments_are_nothing() -> None:
+    picture: JsonObject = {"type": "image", "source": {"data": "QQ==", "media_type": "image/png"}}
+    history = History()
+    (said, image) = history.feed(queued([words("and quickly"), picture]))
+    assert said == MessageChunk("user", Text("and quickly"), "s")
+    assert image == MessageChunk("user", Image("QQ==", "image/png"), "s")
+    assert history.feed(queued([words("again")])) == []
+    assert told([queued("as a text")]) == ["user: as a text"]
+    assert told([queued("<task-notification>x</task-notification>")]) == []
+    assert told([queued("x", commandMode="task-notification")]) == []
+    assert told([{"type": "attachment", "uuid": "a2", "attachment": {"type": "todo"}}]) == []

@@ -260,6 +260,24 @@ class ClaudeBackend:
             if self._life is not None:
                 self._life.carried.pop(session_id, None)
 
+    def follow_list(self, cwd: str, changed: Callable[[str | None], None]) -> AbstractContextManager[None]:
+        """Report changes of the transcripts in a directory's folder; see `Backend.follow_list`."""
+        return self._follow_list(cwd, changed)
+
+    @contextmanager
+    def _follow_list(self, cwd: str, changed: Callable[[str | None], None]) -> Generator[None, None, None]:
+        def touched(path: Path | None) -> None:
+            if path is None:
+                changed(None)
+            elif path.suffix == ".jsonl":
+                changed(path.stem)
+
+        stop = self._running_life.host.watch_folder(self._store.folder_of(cwd), touched)
+        try:
+            yield
+        finally:
+            stop()
+
     async def list(self, query: ListQuery) -> list[SessionRow]:
         """Sessions of the store, newest first; see `Backend.list`."""
         await self._guarded()

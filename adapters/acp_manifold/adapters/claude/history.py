@@ -63,7 +63,7 @@ def _is_whole(line: bytes) -> bool:
 
 def _may_be_said(line: bytes) -> bool:
     """Whether a line may be a message: most of a transcript is what went to the model, and need not be parsed."""
-    return b'"assistant"' in line or b'"user"' in line
+    return b'"assistant"' in line or b'"user"' in line or b'"queued_command"' in line
 
 
 def _tell(history: History, line: bytes, emit: Callable[[Update], None], path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from acp_manifold.adapters.claude.carried import Carried
@@ -37,7 +37,7 @@ class SessionOptions:
         mark: str,
         cwd: str,
         tell: Callable[[Options], None],
-        resting: Callable[[], bool],
+        rests: Callable[[], Awaitable[bool]],
         name: str,
     ) -> None:
         """
@@ -48,7 +48,7 @@ class SessionOptions:
             mark: What a menu belongs to; see `Shelf.mark`.
             cwd: The directory of the session.
             tell: Told the options whenever they change.
-            resting: Whether the process could be let go just now.
+            rests: Whether the process could be let go just now, or in a moment.
             name: Whom log lines speak of.
         """
         self._control = control
@@ -56,7 +56,7 @@ class SessionOptions:
         self._shelf = shelf
         self._place = (mark, cwd)
         self._tell = tell
-        self._resting = resting
+        self._rests = rests
         self._name = name
         self._menu, self._held = shelf.recall(mark, cwd)
         self._assume()
@@ -186,7 +186,7 @@ class SessionOptions:
         """Set an option of a process that is up; see `BackendSession.set_option`."""
         value = checked(self.options, option_id, value)
         if option_id == wire.MODE and value == wire.BYPASS and self._held.mode != wire.BYPASS:
-            self._allow_bypass()
+            await self._allow_bypass()
         try:
             answer = await self._control.request(wire.request(option_id, value, self._held), OPTION_LIMIT)
         except BackendGone:
@@ -204,7 +204,7 @@ class SessionOptions:
         self._applied(await self._control.request({"subtype": "get_settings"}, OPTION_LIMIT))
         self.changed()
 
-    def _allow_bypass(self) -> None:
+    async def _allow_bypass(self) -> None:
         """A process takes this mode only if it was started to: so it is started anew, and only for who asks for it.
 
         Raises:
@@ -213,7 +213,7 @@ class SessionOptions:
         """
         if self._carried.bypass:
             return
-        if not self._resting():
+        if not await self._rests():
             raise InvalidRequest(
                 f"Claude Code takes the mode {wire.BYPASS} only when it is started: "
                 "set it while no turn runs and nothing goes on in the background"

@@ -84,6 +84,9 @@ INTERRUPT_LIMIT: Final = 10.0
 TITLE_LIMIT: Final = 60.0
 """Seconds a model has to think of a title."""
 
+REST_LIMIT: Final = 1.0
+"""Seconds for a process whose turn is over to say that it is idle."""
+
 MODELS_DELAY: Final = 1.0
 """Seconds after the handshake, or a turn, before an endpoint is asked for its models."""
 
@@ -108,6 +111,8 @@ class _Turn:
     go: anyio.Event = field(default_factory=anyio.Event)
     """Set when there is nothing left to wait for before the prompt is sent, or no sense in sending it."""
     ended: anyio.Event = field(default_factory=anyio.Event)
+    added: Prompt = ()
+    """What was added before the prompt was sent."""
     sent: bool = False
     interrupted: bool = False
     lookup: anyio.CancelScope | None = None
@@ -163,7 +168,7 @@ class ClaudeSession:
             mark,
             spec.cwd,
             events.update,
-            lambda: self.resting,
+            self._rests,
             child.name,
         )
         self._ready = anyio.Event()
@@ -174,6 +179,8 @@ class ClaudeSession:
         self._endpoint = spec.endpoint
         self._resetting = False
         """Whether the conversation was cleared, and no frame has told its new id."""
+        self._stirred: anyio.Event | None = None
+        """Set by the next frame, while somebody waits for the process to come to rest."""
         self._kept: frozenset[str] = frozenset()
         """Frames that a compaction has kept, by uuid: told already, they come once more."""
         self._offered: tuple[Command, ...] | None = None
@@ -211,6 +218,14 @@ class ClaudeSession:
             self._carried.bypass = False
             raise
         await self._options.set(option_id, value)
+
+    async def _rests(self) -> bool:
+        """Whether nothing goes on. The CLI says so some milliseconds after the result of a turn."""
+        with anyio.move_on_after(REST_LIMIT):
+            while not self.resting and self._turn is None and self._gone is None:
+                self._stirred = anyio.Event()
+                await self._stirred.wait()
+        return self.resting
 
     def abandon(self) -> None:
         """Tell the end of all that is open; see `BackendSession.abandon`."""
@@ -253,9 +268,10 @@ class ClaudeSession:
                 if end is not None:
                     return end
             self._title.write_first()
-            self._conversation.begin(turn.uuid, prompt)
+            said = (*prompt, *turn.added)
+            self._conversation.begin(turn.uuid, said)
             turn.sent = True
-            self._send(user_message(prompt, turn.uuid))
+            self._send(user_message(said, turn.uuid))
             if self._options.stale:
                 # Not asked before: the first prompt does not wait for it.
                 self._options.refresh()
@@ -279,6 +295,20 @@ class ClaudeSession:
             self._events.update(MessageChunk("agent", Text(words)))
         return TurnEnd("cancelled" if turn.lookup.cancelled_caught else "end_turn")
 
+    async def steer(self, prompt: Prompt) -> bool:
+        """Add a message to the running turn; see `BackendSession.steer`."""
+        turn = self._turn
+        if turn is None or turn.interrupted or turn.ended.is_set() or self._gone is not None:
+            return False
+        if turn.lookup is not None:
+            return False
+        if not turn.sent:
+            turn.added = (*turn.added, *prompt)
+            return True
+        message = str(uuid.uuid4())
+        self._send(user_message(prompt, message, self._conversation.steer(message, prompt)))
+        return True
+
     async def interrupt(self) -> None:
         """Stop the running turn; see `BackendSession.interrupt`."""
         turn = self._turn
@@ -291,6 +321,9 @@ class ClaudeSession:
                 turn.lookup.cancel()
             return
         self._conversation.interrupt()
+        for message in self._conversation.steered.open:
+            # An interrupt leaves what is queued, which Claude Code 2.1.332 would then begin.
+            self._control.post({"subtype": "cancel_async_message", "message_uuid": message})
 
         def answered(answer: JsonObject) -> None:
             if self._turn is turn:
@@ -451,6 +484,9 @@ class ClaudeSession:
             handler(self, frame)
         elif self._conversation.unknown is not None:
             logger.debug("%s: unknown line %s/%s", self._child.name, raw.get("type"), raw.get("subtype"))
+        if self._stirred is not None:
+            self._stirred.set()
+            self._stirred = None
         if self._turn is not None and self._turn.sent and self._conversation.outcome is not None:
             self._turn.ended.set()
 

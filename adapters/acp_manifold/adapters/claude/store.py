@@ -83,6 +83,10 @@ class Store:
         """Where the transcript of a session is or, while there is none, where the CLI will make it."""
         return self.locate(session_id) or self._projects / folder_name(cwd) / f"{session_id}.jsonl"
 
+    def folder_of(self, cwd: str) -> Path:
+        """Where the CLI keeps the transcripts of sessions of a directory."""
+        return self._projects / folder_name(cwd)
+
     def size(self, session_id: str) -> int | None:
         """Bytes of the session's transcript; None without one."""
         newest = self._newest(session_id)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -227,6 +227,14 @@ class CodexBackend:
                 yield
             finally:
                 life.forget(session_id)
+
+    @contextmanager
+    def follow_list(self, cwd: str, changed: Callable[[str | None], None]) -> Generator[None]:
+        """Report changes of Codex' table of threads, which all its processes write."""
+        from .changes import follow_threads
+
+        with follow_threads(programs.codex_home(), self._living.host, changed):
+            yield
 
     async def list(self, query: ListQuery) -> list[SessionRow]:
         """Threads of the store, newest first."""

@@ -24,11 +24,17 @@ _ARCHIVED = "is archived"
 _HELD = "already has an active writer"
 _EPHEMERAL = "ephemeral"
 _TOO_LARGE = "input_too_large"
+_TURN_OVER = ("no active turn", "expected active turn id")
 
 
 def is_unknown(error: RemoteError) -> bool:
     """Whether the error says that there is no such thread (or that it is archived: the texts are the same)."""
     return error.message.startswith(_UNKNOWN)
+
+
+def is_turn_over(error: RemoteError) -> bool:
+    """Whether the error says that the turn that was spoken of does not run any more."""
+    return error.message.startswith(_TURN_OVER)
 
 
 def is_unsupported(error: RemoteError) -> bool:

@@ -52,7 +52,8 @@ class Life:
 
     def __init__(self, backend: CodexBackend, host: Host, tasks: TaskGroup) -> None:
         self._backend = backend
-        self._host = host
+        self.host = host
+        """Who runs the backend."""
         self._tasks = tasks
         self._starting = anyio.Lock()
         self._kept: BridgeError | None = None
@@ -150,7 +151,7 @@ class Life:
 
     def heard(self, thread_id: str, title: str) -> None:
         """A thread got a title, by whomever."""
-        self._host.title_heard(self._backend.name, thread_id, title, self._origin(thread_id, title))
+        self.host.title_heard(self._backend.name, thread_id, title, self._origin(thread_id, title))
 
     def remember(self, thread_id: str, title: str) -> None:
         """A generated title is about to be stored: its echo is no rename by a person."""

@@ -47,7 +47,7 @@ from acp_manifold.translators.updates import (
 from .asking import Asking
 from .client import Asked, Client, NoAnswer, RequestId
 from .config import thread_params, usual_provider
-from .faults import NO_ROLLOUT, at_lost_endpoint, fault_of
+from .faults import NO_ROLLOUT, at_lost_endpoint, fault_of, is_turn_over
 from .options import ThreadOptions
 from .program import codex_home
 from .running import Running
@@ -321,14 +321,7 @@ class CodexSession:
             end = await self._run_command(prompt)
             if end is not None:
                 return end
-        size = text_size(prompt)
-        if size > INPUT_LIMIT:
-            raise InvalidParams(
-                f"The prompt has {size:,} characters; Codex takes {INPUT_LIMIT:,} at most",
-                {"reason": "input_too_large"},
-            )
-        if (wrong := refused(prompt)) is not None:
-            raise InvalidParams(f"prompt[{wrong[0]}]: {wrong[1]}")
+        _check(prompt)
         return await self.run_turn("turn/start", {"input": to_input(prompt)})
 
     async def run_turn(self, method: str, params: JsonObject) -> TurnEnd:
@@ -374,6 +367,25 @@ class CodexSession:
             self._stuck = True
             self.server_gone(BackendGone(exc.message))
             raise
+
+    async def steer(self, prompt: Prompt) -> bool:
+        """Add a message to the turn; see `BackendSession.steer`. codex-cli 0.163.0 cuts a streaming answer short."""
+        _check(prompt)
+        run = self._running
+        if run is None:
+            return False
+        with anyio.move_on_after(_START_PATIENCE):
+            await run.started.wait()
+        if run.id is None or run.cancelling or run.ended.is_set():
+            return False
+        params: JsonObject = {"threadId": self._id, "expectedTurnId": run.id, "input": to_input(prompt)}
+        try:
+            await self._client.request("turn/steer", params)
+        except RemoteError as exc:
+            if is_turn_over(exc) or run.ended.is_set():
+                return False
+            raise fault_of(exc, self._id, "add to the turn") from exc
+        return True
 
     def _begin(self, turn_id: str) -> None:
         self._active = turn_id
@@ -649,6 +661,18 @@ class CodexSession:
 
     def ignore(self, params: JsonObject) -> None:
         """Nothing of the session changes."""
+
+
+def _check(prompt: Prompt) -> None:
+    """Raises `InvalidParams` for what Codex would not take."""
+    size = text_size(prompt)
+    if size > INPUT_LIMIT:
+        raise InvalidParams(
+            f"The prompt has {size:,} characters; Codex takes {INPUT_LIMIT:,} at most",
+            {"reason": "input_too_large"},
+        )
+    if (wrong := refused(prompt)) is not None:
+        raise InvalidParams(f"prompt[{wrong[0]}]: {wrong[1]}")
 
 
 OF_THREAD: dict[str, Callable[[CodexSession, JsonObject], None]] = {

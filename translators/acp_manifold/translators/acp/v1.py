@@ -39,7 +39,14 @@ from acp_manifold.translators.updates import (
 
 VERSION = 1
 
-AIR = ("sessionRename",)
+AIR = (
+    "sessionIndex",
+    "sessionBatchGet",
+    "sessionArchive",
+    "sessionRename",
+    "sessionListSubscribe",
+    "sessionWorktrees",
+)
 """The vendor's extensions that are served, under the names by which its clients ask for them."""
 
 _CHUNKS = {"user": "user_message_chunk", "agent": "agent_message_chunk", "thought": "agent_thought_chunk"}
@@ -296,6 +303,17 @@ def session_row(
     return row
 
 
+def air_extensions(can: ClientCapabilities) -> tuple[str, ...]:
+    """The vendor's extensions that are served to this client: those it asks for, all with the index."""
+    return tuple(name for name in AIR if name in can.air or "sessionIndex" in can.air)
+
+
+def archived_params(session_id: str, archived: bool) -> JsonObject:
+    """Params of the `session/update` that tells a client with the vendor's extensions of a session's archive state."""
+    meta = {"jetbrains": {"air": {"version": 1, "archived": archived}}}
+    return {"sessionId": session_id, "update": {"sessionUpdate": "session_info_update", "_meta": meta}}
+
+
 def initialize_result(
     version: str, auth_methods: list[JsonObject], can: ClientCapabilities, *, sse: bool
 ) -> JsonObject:
@@ -332,9 +350,11 @@ def initialize_result(
         },
         "authMethods": auth_methods,
     }
-    extensions = [name for name in AIR if name in can.air or "sessionIndex" in can.air]
+    meta: JsonObject = {"steering": {"supported": True}}
+    extensions = list(air_extensions(can))
     if extensions:
-        result["_meta"] = {"jetbrains": {"air": {"version": 1, "capabilities": extensions}}}
+        meta["jetbrains"] = {"air": {"version": 1, "capabilities": extensions}}
+    result["_meta"] = meta
     return result
 
 

@@ -16,17 +16,20 @@ from acp_manifold.translators.updates import (
 )
 
 
-def user_message(prompt: Prompt, uuid: str) -> JsonObject:
-    """A prompt as a user message; `uuid` names it in the frames that follow."""
+def user_message(prompt: Prompt, uuid: str, priority: str | None = None) -> JsonObject:
+    """A prompt as a user message; `uuid` names it in the frames that follow, `priority` is for one in mid-turn."""
     blocks = [block for content in prompt for block in _blocks(content)]
     blocks += [_said(context(content)) for content in prompt if isinstance(content, TextResource)]
-    return {
+    message: JsonObject = {
         "type": "user",
         "session_id": "",
         "message": {"role": "user", "content": blocks},
         "parent_tool_use_id": None,
         "uuid": uuid,
     }
+    if priority is not None:
+        message["priority"] = priority
+    return message
 
 
 def control_request(request_id: str, request: JsonObject) -> JsonObject:

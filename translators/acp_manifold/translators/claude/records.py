@@ -139,7 +139,17 @@ def typed_content(record: JsonObject) -> list[Content]:
     """What a person sent in a user record, as it was sent: texts, pictures, resources; often nothing."""
     if record.get("type") != "user" or not _by_person(record):
         return []
-    blocks = message_blocks(obj(record, "message"))
+    return _sent(message_blocks(obj(record, "message")))
+
+
+def added_content(attachment: JsonObject) -> list[Content]:
+    """What a person said in the middle of a turn; Claude Code 2.1.332 keeps it beside the results it went with."""
+    if attachment.get("type") != "queued_command" or attachment.get("commandMode") != "prompt":
+        return []
+    return _sent(message_blocks({"content": attachment.get("prompt")}))
+
+
+def _sent(blocks: list[JsonObject]) -> list[Content]:
     return restored(content for block in blocks if (content := _content(block)) is not None)
 
 

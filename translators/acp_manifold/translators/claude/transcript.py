@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from acp_manifold.translators.claude import plans, tools
 from acp_manifold.translators.claude.frames import message_blocks
-from acp_manifold.translators.claude.records import agent_blocks, is_sidechain, typed_content, working_directory
+from acp_manifold.translators.claude.records import (
+    added_content,
+    agent_blocks,
+    is_sidechain,
+    typed_content,
+    working_directory,
+)
 from acp_manifold.translators.narrow import JsonObject, obj, text
 from acp_manifold.translators.updates import Compaction, MessageChunk, Text, ToolCallUpdate, Update
 
@@ -20,6 +26,10 @@ class History:
     def feed(self, record: JsonObject) -> list[Update]:
         """The updates of one record; most records have none."""
         kind = record.get("type")
+        if kind == "attachment" and self._is_new(record):
+            attachment = obj(record, "attachment")
+            uuid = text(attachment, "source_uuid") or None
+            return [MessageChunk("user", content, uuid) for content in added_content(attachment)]
         if kind == "system" and record.get("subtype") == "compact_boundary" and self._is_new(record):
             return self._compaction(record)
         if kind not in ("user", "assistant") or is_sidechain(record) or not self._is_new(record):

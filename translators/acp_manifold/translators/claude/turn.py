@@ -4,7 +4,8 @@ A prompt is one user message with an id of ours. Claude Code 2.1.332 names that 
 `command_lifecycle` frames and in `user_message_uuids` of the `result`; turns that it begins itself
 (a background task has ended) carry an `origin` instead, and results of local commands carry
 neither. So a result ends the prompt if it names the prompt's id, or names none and no origin
-(case M05). What comes outside of a prompt is told all the same; it only ends nothing.
+(case M05). What comes outside of a prompt is told all the same; it only ends nothing. Messages that
+were added to the turn (`steering`) are answered before it ends.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from .frames import (
     User,
     context_tokens,
 )
+from .steering import Priority, Steered, joined
 from .subagents import TOOLS as AGENTS
 from .subagents import Subagents
 
@@ -72,6 +74,10 @@ class Conversation:
         """What runs in the background."""
         self.idle = True
         """Whether no turn runs, neither ours nor one that the CLI began itself."""
+        self.steered = Steered()
+        """What was added to the turn."""
+        self._so_far: Outcome | None = None
+        """How what was answered so far ended, while something added is still to be answered."""
         self._cwd = cwd
         self._messages = Messages()
         self._calls: dict[str, _OpenCall] = {}
@@ -94,8 +100,14 @@ class Conversation:
         """A prompt is being sent as the user message `uuid`; once the CLI has taken it, that is told as typed."""
         self._uuid, self.outcome = uuid, None
         self._error = None
-        self._typed = [MessageChunk("user", content, uuid) for content in prompt]
+        self.steered, self._so_far = Steered(), None
+        self._typed = _typed(uuid, prompt)
         self.stirred = self._interrupted = self._queued = self._spoke = False
+
+    def steer(self, uuid: str, prompt: Prompt = ()) -> Priority:
+        """The message `uuid` is being added to the turn, told as typed once it is taken; gives its priority."""
+        self.steered.add(uuid, _typed(uuid, prompt))
+        return "next" if self._calls else "now"
 
     def interrupt(self) -> None:
         """An interrupt is being sent: from now on `idle` ends the prompt too, for a CLI that gives no result."""
@@ -141,7 +153,16 @@ class Conversation:
             self._agents.all_ended() + self.fail_open_calls() + self.tasks.abandon() + self._end_compaction("cancelled")
         )
 
-    def _end(self, outcome: Outcome) -> list[Update]:
+    def _settle(self, outcome: Outcome) -> list[Update]:
+        """A cycle of the turn is over; the turn is, unless something that was added is still to be answered."""
+        self._so_far = joined(self._so_far, outcome)
+        if not self.steered.open:
+            return self._end(self._so_far)
+        self._spoke, self._error = False, None
+        told: list[Update] = [MessageChunk("agent", Text(outcome.text))] if isinstance(outcome, Failure) else []
+        return told + self.fail_open_calls()
+
+    def _end(self, outcome: Outcome | None) -> list[Update]:
         self.outcome, self._uuid = outcome, None
         return [*self._end_compaction("cancelled"), *self.fail_open_calls()]
 
@@ -228,11 +249,12 @@ class Conversation:
             if frame.text and unsaid and outcome.stop_reason != "cancelled":
                 updates.append(MessageChunk("agent", Text(frame.text), as_str(frame.raw.get("uuid"))))
             updates += self._usage(frame.raw)
-        return updates + self._end(outcome)
+        return updates + self._settle(outcome)
 
     def _answers(self, frame: Result) -> bool:
         if frame.user_message_uuids:
-            return self._uuid in frame.user_message_uuids
+            added = self.steered.answered(frame.user_message_uuids)
+            return added or self._uuid in frame.user_message_uuids
         return frame.origin in (None, "human")
 
     def _usage(self, raw: JsonObject) -> list[Update]:
@@ -246,14 +268,20 @@ class Conversation:
         return [Usage(self._context, size, float(cost) if isinstance(cost, int | float) else None)]
 
     def _lifecycle(self, frame: Lifecycle) -> list[Update]:
+        told = self.steered.moved(frame.uuid, frame.state)
+        if told is not None:
+            over = self._so_far is not None and not self.steered.open
+            return self._end(self._so_far) if over else [*told]
         if frame.uuid != self._uuid:
             return _NOTHING
         self.stirred = True
         if frame.state == "started":
             self._queued = False
+        if self._so_far is not None:
+            return _NOTHING
         if frame.state == "cancelled":
-            return self._end(TurnEnd("cancelled"))
-        return self._end(TurnEnd("end_turn")) if frame.state == "completed" else _NOTHING
+            return self._settle(TurnEnd("cancelled"))
+        return self._settle(TurnEnd("end_turn")) if frame.state == "completed" else _NOTHING
 
     def _task_started(self, frame: TaskStarted) -> list[Update]:
         call = self._calls.get(frame.call_id or "")
@@ -301,10 +329,17 @@ class Conversation:
         if frame.state != "idle":
             self.stirred = True
             return _NOTHING
+        if self._so_far is not None and self.steered.all_taken:
+            return self._end(self._so_far)
         # The idle of the turn before may come after the next prompt was sent, hence `stirred`.
         if self._interrupted and self.stirred and not self._queued:
             return self._end(TurnEnd("cancelled"))
         return _NOTHING
+
+
+def _typed(uuid: str, prompt: Prompt) -> list[MessageChunk]:
+    """What the person typed, under the name that the transcript will have for it."""
+    return [MessageChunk("user", content, uuid) for content in prompt]
 
 
 def _goes_on(update: Update) -> Update:

@@ -264,10 +264,11 @@ def _item_started(stream: Stream, params: JsonObject) -> Updates:
     item = obj(params, "item")
     call = items.started(item)
     if call is None:
-        if text(item, "type") == items.COMPACTION:
+        kind = text(item, "type")
+        if kind == items.COMPACTION:
             return stream.compaction(text(item, "id"), "in_progress")
         # What was typed is told too: the session knows who has it on the screen already.
-        return items.replayed(item) if text(item, "type") == "userMessage" else ()
+        return items.replayed(item) if kind == "userMessage" else ()
     stream.opened(item)
     return (call,)
 

@@ -1,0 +1,552 @@
+"""The feature table of README: what works on each CLI, what the official adapters have, the tests that show it.
+
+`make features` writes it into README.md. A row is one `Feature`; who adds something adds a row or
+changes one, names the tests, and runs that. `test_features.py` sees to it that the table in README is
+this one, that every row of which something works names tests, and that those exist.
+
+What stands under the adapters was read from and run against claude-agent-acp 0.101.0 and codex-acp 2.6.0.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+BEGIN, END = "<!-- features: made by `make features` from tests/features.py -->", "<!-- /features -->"
+HEAD = ("", "Claude Code", "Codex", "claude-agent-acp 0.101", "codex-acp 2.6")
+
+
+class Feature(NamedTuple):
+    """One row."""
+
+    what: str
+    claude: str
+    """What it is on Claude Code; it begins with yes, no, not yet, or as (what instead)."""
+    codex: str
+    claude_agent_acp: str
+    codex_acp: str
+    tests: tuple[str, ...] = ()
+    """The tests that show each yes of ours, as pytest names them, below `tests/`."""
+
+    @property
+    def works(self) -> bool:
+        """Whether it is there on one of the CLIs at least."""
+        return self.claude.startswith("yes") or self.codex.startswith("yes")
+
+
+_METHODS = "live/test_methods.py::"
+_UPDATES = (
+    "live/test_updates.py::test_claude_code_tells_what_a_turn_holds",
+    "live/test_updates.py::test_codex_tells_what_a_turn_holds",
+)
+_ISOLATION = "reports/test_isolation.py::"
+
+FEATURES: tuple[Feature, ...] = (
+    Feature(
+        "many sessions on one connection, of both CLIs",
+        "yes",
+        "yes",
+        "of Claude Code",
+        "of Codex",
+        ("live/test_smoke.py::test_two_backends_stream_at_once_on_one_connection",),
+    ),
+    Feature(
+        "prompts: text, resource links",
+        "yes",
+        "yes",
+        "yes",
+        "yes",
+        (_METHODS + "test_text_links_and_thoughts_of_a_turn",),
+    ),
+    Feature(
+        "prompts: images, embedded text",
+        "yes: PNG, JPEG, GIF, WebP; up to 20 MiB of base64",
+        "yes: the same",
+        "yes",
+        "yes",
+        _UPDATES,
+    ),
+    Feature(
+        "prompts: embedded PDFs",
+        "yes",
+        "as a link, if they are files on disk",
+        "",
+        "",
+        _UPDATES,
+    ),
+    Feature(
+        "prompts: images by address",
+        "yes",
+        "as a link",
+        "",
+        "",
+        _UPDATES,
+    ),
+    Feature("prompts: audio", "no: refused", "no: refused; its models are not given it", "no", "no", ()),
+    Feature(
+        "text and thoughts as they come",
+        "yes",
+        "yes",
+        "yes",
+        "yes",
+        (
+            _METHODS + "test_text_links_and_thoughts_of_a_turn",
+            "live/test_smoke.py::test_a_prompt_streams_its_words_and_ends_its_turn",
+        ),
+    ),
+    Feature(
+        "tool calls with kind, title, places, diffs and what they print",
+        "yes",
+        "yes",
+        "yes",
+        "yes",
+        (
+            _METHODS + "test_a_permission_is_asked_and_a_yes_runs_the_command",
+            _METHODS + "test_edits_are_told_as_diffs_with_their_place",
+        ),
+    ),
+    Feature(
+        "what commands print: in the tool call, or in a terminal (`_meta.terminal_output` and its kind)",
+        "yes, when the command ends",
+        "yes, as it is printed",
+        "yes",
+        "yes",
+        _UPDATES,
+    ),
+    Feature(
+        "notices: failed MCP servers, close limits, retries, warnings; errors as messages to clients without them",
+        "yes",
+        "yes",
+        "to clients that take them",
+        "to clients that take them",
+        _UPDATES,
+    ),
+    Feature(
+        "compaction as `compaction_update`, as a tool call to clients without it",
+        "yes",
+        "yes",
+        "to clients that take it",
+        "to clients that take it",
+        _UPDATES,
+    ),
+    Feature(
+        "refusals and token limits as stop reasons, other limits and failures as errors, with the CLI's words",
+        "yes",
+        "yes",
+        "",
+        "an error is an `end_turn`",
+        (
+            "live/test_updates.py::test_claude_code_tells_what_a_turn_holds",
+            "live/test_updates.py::test_codex_tells_what_a_turn_holds",
+            "live/test_methods.py::test_a_failing_model_is_an_error_with_its_words_and_the_session_goes_on",
+        ),
+    ),
+    Feature(
+        "permission questions, withdrawn with their turn",
+        "yes",
+        "yes",
+        "yes",
+        "yes",
+        (
+            _METHODS + "test_a_permission_is_asked_and_a_yes_runs_the_command",
+            _METHODS + "test_cancel_with_a_question_open_withdraws_it_and_the_next_prompt_works",
+        ),
+    ),
+    Feature(
+        "prompts that wait: a turn each, in order",
+        "yes",
+        "yes",
+        "one turn for all that wait",
+        "yes",
+        (_ISOLATION + "test_a_second_prompt_waits_and_a_cancel_ends_it_unsent",),
+    ),
+    Feature(
+        "`session/cancel` ends all of a session",
+        "yes",
+        "yes",
+        "yes",
+        "what waits still runs",
+        (
+            _METHODS + "test_cancel_of_one_session_leaves_the_other_streaming",
+            _ISOLATION + "test_a_second_prompt_waits_and_a_cancel_ends_it_unsent",
+        ),
+    ),
+    Feature(
+        "`$/cancel_request` takes back one prompt, at once",
+        "yes",
+        "yes",
+        "cancels the session",
+        "answers in its turn",
+        (_METHODS + "test_cancel_request_takes_back_one_waiting_prompt",),
+    ),
+    Feature(
+        "a message into the running turn ([steering](#steering))",
+        "yes",
+        "yes",
+        "yes; it breaks off a running command",
+        "yes",
+        (
+            "live/test_steering.py::test_a_message_joins_the_running_turn_and_no_command_is_broken_off",
+            "live/test_steering.py::test_without_a_running_turn_the_client_prompts_or_a_turn_begins",
+        ),
+    ),
+    Feature(
+        "`session/list` by directory and in pages",
+        "yes, from an index",
+        "yes",
+        "yes; reads all for each page",
+        "yes",
+        (
+            _METHODS + "test_one_list_over_both_backends_newest_first",
+            "live/test_list.py::test_the_list_is_the_same_after_a_restart_and_has_renames_of_other_programs_at_once",
+        ),
+    ),
+    Feature(
+        "`session/load`, `session/resume`, `session/close`",
+        "yes",
+        "yes",
+        "yes",
+        "yes",
+        (
+            _METHODS + "test_load_tells_the_history_before_its_answer_and_resume_tells_none",
+            _METHODS + "test_close_frees_a_session_that_can_be_loaded_again",
+        ),
+    ),
+    Feature(
+        "`session/delete`, for good",
+        "yes",
+        "yes",
+        "yes",
+        "archives instead",
+        (_METHODS + "test_delete_is_final_also_in_mid_turn_and_after_a_restart",),
+    ),
+    Feature(
+        "a session that another process has open is neither opened nor deleted",
+        "yes",
+        "yes",
+        "no: two writers",
+        "yes",
+        (
+            "live/test_titles.py::test_a_codex_thread_of_another_process_takes_the_title_and_keeps_it",
+            "adapters/claude/test_registry.py::test_the_real_cli_is_seen_to_hold_its_session_until_it_ends",
+        ),
+    ),
+    Feature(
+        "titles: `session/set_title`, answered with what is stored",
+        "yes",
+        "yes",
+        "no",
+        "yes",
+        (
+            _METHODS + "test_the_answer_the_list_and_the_store_hold_the_same_title",
+            _METHODS + "test_every_spelling_of_the_rename_stores_the_title",
+        ),
+    ),
+    Feature(
+        "titles that no generated one replaces",
+        "yes",
+        "yes",
+        "yes, by the vendor's method",
+        "yes",
+        (
+            _METHODS + "test_a_title_generated_too_late_is_dropped",
+            "live/test_titles.py::test_generated_titles_in_the_transcript_never_replace_the_clients",
+        ),
+    ),
+    Feature(
+        "renames by other programs are told to the editor",
+        "yes",
+        "yes",
+        "at the turn's end",
+        "no",
+        ("live/test_titles.py::test_a_person_who_renames_in_the_other_process_has_the_last_word",),
+    ),
+    Feature(
+        "a title in `session/new`",
+        "yes",
+        "yes",
+        "yes",
+        "no",
+        (_METHODS + "test_a_session_named_at_its_start_keeps_that_name",),
+    ),
+    Feature(
+        "a list that is followed: `_session/list/subscribe`, `_session/batch_get` ([session index](#session-index))",
+        "yes",
+        "yes",
+        "yes",
+        "yes",
+        ("live/test_session_index.py::test_a_followed_list_tells_own_and_foreign_changes",),
+    ),
+    Feature(
+        "`session/fork`, also of a session that somebody has open",
+        "yes",
+        "yes",
+        "yes",
+        "yes",
+        ("live/test_lifecycle.py::test_a_fork_is_there_before_its_first_prompt_and_goes_on_by_itself",),
+    ),
+    Feature(
+        "archive: `session/archive`, `session/unarchive`, the filter of `session/list`",
+        "yes; the prefix `[archived] ` of claude-agent-acp is read as archived",
+        "yes",
+        "no",
+        "no",
+        (
+            "live/test_lifecycle.py::test_the_archive_hides_a_session_and_gives_it_back",
+            "live/test_lifecycle.py::test_the_archive_of_claude_agent_acp_is_read_and_taken_back",
+        ),
+    ),
+    Feature(
+        "archive, as the vendor's clients ask for it: `_session/archive`, `_session/unarchive`",
+        "yes",
+        "yes",
+        "yes, as a prefix of the title",
+        "yes",
+        ("live/test_session_index.py::test_a_followed_list_tells_own_and_foreign_changes",),
+    ),
+    Feature(
+        "`session/status`",
+        "yes",
+        "yes",
+        "no",
+        "no",
+        ("bridge/test_lifecycle.py::test_the_status_tells_what_is_open_and_changes_nothing",),
+    ),
+    Feature(
+        "`additionalDirectories`",
+        "yes",
+        "yes",
+        "yes",
+        "yes",
+        ("live/test_lifecycle.py::test_the_cli_reads_and_writes_in_further_directories",),
+    ),
+    Feature(
+        "a load of a session that is open here: the turn and its question go on",
+        "yes",
+        "yes",
+        "",
+        "",
+        ("live/test_lifecycle.py::test_a_load_in_mid_turn_tells_all_so_far_once_and_the_turn_and_its_question_go_on",),
+    ),
+    Feature(
+        "logins: [`authMethods`, `authenticate`, `logout`, `auth/status` with updates](#logging-in)",
+        "yes",
+        "yes",
+        "yes, without `auth/status`",
+        "yes, without `auth/status`",
+        ("live/test_auth.py::test_a_login_made_in_a_terminal_counts_at_once_and_a_logout_ends_it",),
+    ),
+    Feature(
+        "endpoints of the client (`providers/*`)",
+        "yes: `anthropic`, `bedrock`",
+        "yes: `openai`",
+        "as a login method",
+        "as a login method",
+        ("live/test_auth.py::test_an_endpoint_set_by_the_client_serves_sessions_without_any_login",),
+    ),
+    Feature(
+        "[MCP servers](#mcp-servers) of the client: stdio, http; their faults are told",
+        "yes",
+        "yes",
+        "yes; faults are not told",
+        "yes",
+        (
+            "live/test_mcp.py::test_the_tools_of_a_server_are_the_models_in_its_session_alone",
+            "live/test_mcp.py::test_a_server_that_can_not_be_used_is_said_to_a_client_without_notices",
+        ),
+    ),
+    Feature(
+        "MCP servers of the client: sse",
+        "yes",
+        "no: refused",
+        "yes",
+        "no",
+        ("live/test_mcp.py::test_the_tools_of_a_server_are_the_models_in_its_session_alone",),
+    ),
+    Feature(
+        "[slash commands](#slash-commands): built in, of the project, of the person, skills; told again on a change",
+        "yes",
+        "yes, without custom prompts, which Codex no longer has",
+        "yes",
+        "yes",
+        ("live/test_slash.py::test_commands_are_offered_and_run",),
+    ),
+    Feature(
+        "`/compact`, `/clear`, `/rename`, `/status`, `/mcp`, `/skills`, `/init`, `/review`",
+        "yes",
+        "yes",
+        "",
+        "",
+        (
+            "live/test_slash.py::test_commands_are_offered_and_run",
+            "live/test_slash.py::test_codex_reviews_what_it_is_told_to_and_a_cancel_ends_a_review",
+        ),
+    ),
+    Feature(
+        "[modes, model, effort, fast mode](#modes-models-options) as config options, `modes` for older clients",
+        "yes, with ultracode, output style and agent",
+        "yes, with collaboration mode",
+        "yes",
+        "yes",
+        ("live/test_options.py::test_each_option_is_listed_set_and_what_the_model_is_asked_with",),
+    ),
+    Feature(
+        "context usage, tokens of a prompt (cached ones and thoughts too)",
+        "yes, with cost",
+        "yes",
+        "yes, with cost",
+        "yes",
+        ("live/test_core_cases.py::test_the_core_cases_hold_in_one_session",),
+    ),
+    Feature(
+        "plans",
+        "yes, where its model has the tool",
+        "yes, with `[tools.update_plan] enabled = true` in its config",
+        "yes",
+        "yes",
+        (
+            "translators/claude/test_turn.py::test_todos_are_a_plan_and_no_call",
+            "translators/codex/test_turn.py::test_a_plan_is_told_whole",
+        ),
+    ),
+    Feature(
+        "[questions](#questions) of the model and of MCP servers, as forms, pages to open or choices",
+        "yes",
+        "yes",
+        "yes, as forms and pages",
+        "yes, as forms and pages",
+        (
+            "live/test_questions.py::test_questions_are_a_form_and_its_answers_reach_the_model",
+            "live/test_questions.py::test_without_forms_questions_are_choices_one_after_the_other",
+            "live/test_questions.py::test_an_mcp_server_asks_by_form_and_by_page",
+        ),
+    ),
+    Feature(
+        "approval of a plan, and the mode it goes on in",
+        "yes",
+        "no: Codex does not ask",
+        "yes",
+        "",
+        ("live/test_questions.py::test_a_plan_is_approved_into_the_mode_the_person_chose",),
+    ),
+    Feature(
+        "plans in words (its plan mode), as `plan_update` where the client can",
+        "no",
+        "yes",
+        "",
+        "yes",
+        _UPDATES,
+    ),
+    Feature(
+        "sub-agents: their calls as tool calls, or sessions of their own (`subagent_update`)",
+        "yes, live",
+        "yes: as tool calls, with the agents' last words",
+        "yes",
+        "yes",
+        _UPDATES,
+    ),
+    Feature(
+        "background work: its tool call goes on; listed, read and ended by [methods of ours](#background-work)",
+        "yes",
+        "yes",
+        "as the vendor's tasks",
+        "as the vendor's tasks",
+        ("live/test_background.py::test_a_background_command_is_its_own_sessions_alone",),
+    ),
+    Feature(
+        "idle CLIs are let go and come back unseen",
+        "yes: the process ends",
+        "yes: the thread is unloaded, unless it never had a turn",
+        "",
+        "",
+        ("live/test_background.py::test_an_idle_session_costs_no_process_and_comes_back",),
+    ),
+    Feature(
+        "a CLI that dies costs the running turn; the next prompt goes on",
+        "yes",
+        "yes",
+        "no: the session ends",
+        "yes",
+        (
+            "live/test_many.py::test_a_killed_claude_fails_its_own_prompt_and_its_next_one_resumes",
+            "live/test_many.py::test_a_killed_codex_server_fails_its_prompts_at_once_and_one_new_server_goes_on",
+        ),
+    ),
+    Feature(
+        "sessions on the [command line](#on-the-command-line), `doctor`",
+        "yes",
+        "yes",
+        "no",
+        "no",
+        (
+            "live/test_commands.py::test_sessions_are_listed_shown_renamed_and_deleted_without_an_editor",
+            "live/test_commands.py::test_doctor_tells_the_versions_and_who_has_which_session",
+        ),
+    ),
+    Feature(
+        "driven in tests by the SDKs in TypeScript and Python and by acpx",
+        "yes",
+        "yes",
+        "",
+        "",
+        (
+            "live/test_typescript_sdk.py::test_the_typescript_sdk_drives_two_backends_on_one_connection",
+            "live/test_python_sdk.py::test_the_python_sdk_drives_two_backends_on_one_connection",
+            "live/test_acpx.py::test_acpx_prompts_allows_cancels_lists_and_loads",
+        ),
+    ),
+    Feature(
+        "file and terminal requests to the client",
+        "no: the CLIs do that themselves",
+        "no: the CLIs do that themselves",
+        "no",
+        "no",
+    ),
+    Feature("the interactive program as a backend (`claude-tui`)", "not yet", "no", "no", "no"),
+    Feature("ACP v2", "not yet", "not yet", "a draft of it", "a draft of it"),
+    Feature("recording and replaying sessions as a tool", "not yet", "not yet", "no", "no"),
+    Feature("Windows", "no", "no", "", ""),
+)
+
+
+def table() -> str:
+    """The table as Markdown, with its marks."""
+    cells = [(f.what, f.claude, f.codex, f.claude_agent_acp, f.codex_acp) for f in FEATURES]
+    lines = [f"| {' | '.join(row)} |" for row in (HEAD, ("---",) * len(HEAD), *cells)]
+    return "\n".join([BEGIN, *(" ".join(line.split()) for line in lines), END])
+
+
+def with_table(readme: str) -> str:
+    """The text of README with this table in it.
+
+    Raises:
+        ValueError: It has no place for one.
+    """
+    head, begin, rest = readme.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"README.md has no {BEGIN} ... {END}")
+    return head + table() + tail
+
+
+def missing(test: str) -> str | None:
+    """What is wrong with the name of a test; None if there is such a test."""
+    file, _, function = test.partition("::")
+    path = ROOT / "tests" / file
+    if not path.is_file():
+        return f"{test}: there is no file tests/{file}"
+    names = {
+        node.name
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    return None if function in names else f"{test}: there is no such test in tests/{file}"
+
+
+if __name__ == "__main__":
+    README.write_text(with_table(README.read_text()))
+    sys.stdout.write("README.md has the table of tests/features.py\n")

@@ -1,0 +1,82 @@
+"""The vendors' session index on the real CLIs: a followed list, foreign changes in it, rows by id, archive."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, obj, text
+
+from .client import Client
+from .conftest import MakeLab
+from .lab import Lab, started
+
+pytestmark = [pytest.mark.anyio, pytest.mark.live]
+
+AIR: JsonObject = {"jetbrains": {"air": {"version": 1, "capabilities": ["sessionIndex"]}}}
+
+
+def details(row: JsonObject) -> JsonObject:
+    return obj(obj(obj(row, "_meta"), "jetbrains"), "air")
+
+
+def changed(agent: Client) -> list[JsonObject]:
+    """Every row that the followed lists told, in order."""
+    messages = [obj(line, "params") for line in agent.lines if line.get("method") == "_session/list/changes"]
+    return [row for message in messages for row in as_objects(message["sessions"])]
+
+
+def removed(agent: Client) -> list[object]:
+    messages = [obj(line, "params") for line in agent.lines if line.get("method") == "_session/list/changes"]
+    return [session for message in messages for session in as_list(message["removed"])]
+
+
+async def tells(agent: Client, session: str, **wanted: object) -> None:
+    """Wait for a row of the session with these fields, its own or those of the index."""
+
+    def look() -> bool:
+        rows = [{**row, **details(row)} for row in changed(agent) if row["sessionId"] == session]
+        return any(all(row.get(key) == value for key, value in wanted.items()) for row in rows)
+
+    await agent.wait_for(look, f"a row of {session} with {wanted}")
+
+
+def beside(lab: Lab) -> Lab:
+    """The same stores for another agent, whose processes can be told from those of the first."""
+    folder = lab.folder / "other-agent"
+    folder.mkdir()
+    return replace(lab, folder=folder, env={**lab.env, "OTHER_AGENT": str(folder)})
+
+
+@pytest.mark.parametrize("backend", ["claude", "codex"])
+async def test_a_followed_list_tells_own_and_foreign_changes(lab: MakeLab, backend: str) -> None:
+    here = lab(backend)
+    async with started(here, "--backend", backend) as agent:
+        await agent.initialize(_meta=AIR)
+        await agent.request("_session/list/subscribe", {"cwd": here.cwd})
+        session = await agent.new_session(here.cwd, backend)
+        turn = agent.prompt(session, "Some work on payments GATE[mid] SAY[1]")
+        await tells(agent, session, state="running")
+        here.model.gate("mid").set()
+        await turn.answer()
+        await tells(agent, session, state="idle")
+        async with started(beside(here), "--backend", backend) as other:
+            await other.initialize(_meta=AIR)
+            foreign = await other.new_session(here.cwd, backend)
+            await other.ask(foreign, "Something quite different SAY[1]")
+            await tells(agent, foreign, archived=False)
+            await other.request("session/set_title", {"sessionId": foreign, "title": "Of the other"})
+            await tells(agent, foreign, title="Of the other")
+            rows = await agent.request("_session/batch_get", {"sessionIds": [foreign, "no-such", session]})
+            assert [row["sessionId"] for row in as_objects(rows["sessions"])] == [foreign, session]
+
+            await other.request("_session/archive", {"sessionId": foreign})
+            (update,) = [u for u in other.heard(foreign, "session_info_update") if "_meta" in u]
+            assert details(update)["archived"] is True
+            listed = await other.request("session/list", {"_meta": {"jetbrains": {"air": {"list": {"limit": 5}}}}})
+            assert [row["sessionId"] for row in as_objects(listed["sessions"])] == [session]
+            await other.request("_session/unarchive", {"sessionId": foreign})
+            await other.request("session/delete", {"sessionId": foreign})
+            await agent.wait_for(lambda: foreign in removed(agent), "the removal")
+        assert text(changed(agent)[-1], "cwd") == here.cwd
