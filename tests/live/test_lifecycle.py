@@ -108,6 +108,7 @@ async def test_a_session_that_another_agent_has_is_refused_with_the_fork_that_wo
     (other,) = backends([backend])
     async with started(both) as agent:
         await agent.initialize()
+        assert await rows(agent) == {}, "two app-servers can't make a store at the same moment (codex-cli 0.163.0)"
         async with other.running(Deaf()), other.session(SessionSpec(both.cwd), Deaf()) as owner:
             await owner.prompt((Text("TEXT<<mine>>"),))
             for method in ("session/load", "session/resume"):
