@@ -496,7 +496,7 @@ FEATURES: tuple[Feature, ...] = (
         (
             "live/test_typescript_sdk.py::test_the_typescript_sdk_drives_two_backends_on_one_connection",
             "live/test_python_sdk.py::test_the_python_sdk_drives_two_backends_on_one_connection",
-            "live/test_acpx.py::test_acpx_prompts_allows_cancels_lists_and_loads",
+            "live/test_acpx.py::test_acpx_runs_a_prompt_and_allows_what_it_asks",
         ),
     ),
     Feature(

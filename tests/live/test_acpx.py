@@ -56,7 +56,7 @@ def said(lines: list[JsonObject]) -> str:
 
 
 @pytest.mark.parametrize("backend", ["claude", "codex"])
-async def test_acpx_prompts_allows_cancels_lists_and_loads(lab: MakeLab, backend: str) -> None:
+async def test_acpx_runs_a_prompt_and_allows_what_it_asks(lab: MakeLab, backend: str) -> None:
     here = lab(backend)
     acpx = Acpx(here, backend)
     once = await acpx.lines("--approve-all", "exec", ESCALATES[backend].format("touch yes") + " ;; TEXT<<done>>")
@@ -65,6 +65,13 @@ async def test_acpx_prompts_allows_cancels_lists_and_loads(lab: MakeLab, backend
     assert [method for method in methods(once) if method in asked_of_us] == asked_of_us
     assert {*methods(once)} - {*asked_of_us, "session/close"} == {"session/update", "session/request_permission"}
 
+    await nothing_left(here)
+
+
+async def test_acpx_goes_on_with_a_session_cancels_lists_and_loads(lab: MakeLab) -> None:
+    here = lab("codex")
+    acpx = Acpx(here, "codex")
+    await acpx("exec", "TEXT<<once>>")
     await acpx("sessions", "new", "--name", "one")
     assert "hello" in await acpx("--ttl", "1", "prompt", "-s", "one", "TEXT<<hello>>")
     await nothing_left(here)

@@ -39,7 +39,8 @@ UNHEARD = {
 }
 """Notifications that tell no session anything (or all that begin so), and why."""
 
-MESSAGES = {"userMessage", "agentMessage", "reasoning", "exitedReviewMode", items.PLAN, items.COMPACTION}
+REVIEWS = {"enteredReviewMode", "exitedReviewMode"}
+MESSAGES = {"userMessage", "agentMessage", "reasoning", *REVIEWS, items.PLAN, items.COMPACTION}
 """Item types that are no tool calls and tell something."""
 
 
