@@ -48,7 +48,8 @@ async def test_the_core_cases_hold_in_one_session(lab_agent: Client, both: Lab, 
     between = agent.lines[answered : [line.get("id") for line in agent.lines].index(agent.lines[-1].get("id"))]
     late = [text(obj(obj(line, "params"), "update"), "sessionUpdate") for line in between]
     first = late.index("agent_message_chunk")
-    assert set(late[:first]) <= {"session_info_update", "available_commands_update", "usage_update"}
+    of_the_session = {"session_info_update", "available_commands_update", "config_option_update", "usage_update"}
+    assert set(late[:first]) <= of_the_session
 
     # cancel in flight, a follow-up to it, cancel while idle
     turn = agent.prompt(session, "TEXT<<three >> GATE[never] TEXT<<not said>>")
