@@ -61,9 +61,13 @@ def _is_whole(line: bytes) -> bool:
     return line.startswith(b"{") and line.endswith(b"}") and b"}{" not in line
 
 
+_TOLD: Final = (b'"assistant"', b'"user"', b'"queued_command"', b'"compact_boundary"')
+"""What every line holds of which `History` makes anything."""
+
+
 def _may_be_said(line: bytes) -> bool:
     """Whether a line may be a message: most of a transcript is what went to the model, and need not be parsed."""
-    return b'"assistant"' in line or b'"user"' in line or b'"queued_command"' in line
+    return any(mark in line for mark in _TOLD)
 
 
 def _tell(history: History, line: bytes, emit: Callable[[Update], None], path: Path) -> None:
