@@ -359,7 +359,6 @@ QUIET_SUBTYPES = {
     "commands_changed": "asked for where it matters",
     "compact_boundary": "the status before it tells the end of a compaction",
     "control_request_progress": "a request of ours is on its way",
-    "elicitation_complete": "the question was withdrawn, or answered",
     "files_persisted": "for hosts that keep files elsewhere",
     "hook_progress": "the hook's end tells",
     "hook_started": "the hook's end tells",

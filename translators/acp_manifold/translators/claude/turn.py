@@ -83,7 +83,6 @@ class Conversation:
         self._calls: dict[str, _OpenCall] = {}
         self._plan = plans.Tasks()
         self._agents = Subagents(cwd)
-        """Notices that hold for a while and come again with each turn."""
         self._compaction: str | None = None
         self._error: str | None = None
         self._uuid: str | None = None
