@@ -1,6 +1,6 @@
-"""The published ACP v1 schema, unstable parts included, as a judge of every line the agent sends.
+"""The published ACP schemas, unstable parts included, as a judge of every line the agent sends.
 
-The schema is that of the npm package @agentclientprotocol/sdk 2.4.0, which `make install` fetches.
+The schemas, one for each protocol version, are those of the npm package @agentclientprotocol/sdk 2.4.0, which `make install` fetches.
 A message is checked against the definition of its method alone (`x-method` and `x-side` in the
 schema), and a session update against its own variant, so that an error names the field that is wrong.
 """
@@ -19,7 +19,7 @@ from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
 SDK_VERSION = "2.4.0"
 ROOT = Path(__file__).parent.parent
-PATH = ROOT / ".cache" / "acp-sdk" / SDK_VERSION / "package" / "schema" / "v1" / "schema.unstable.json"
+PATH = ROOT / ".cache" / "acp-sdk" / SDK_VERSION / "package" / "schema"
 
 _OURS = {"session/setTitle", "session/rename"}
 """Methods that clients use though no schema has them; their results are any object."""
@@ -45,7 +45,8 @@ class _Validator(Protocol):
 class Schema:
     """The definitions of one schema file, looked up by method."""
 
-    def __init__(self, path: Path = PATH) -> None:
+    def __init__(self, version: int) -> None:
+        path = PATH / f"v{version}" / "schema.unstable.json"
         if not path.is_file():
             raise AssertionError(f"The ACP schema is missing: {path}. Run `make install`, which fetches it.")
         document = cast(JsonObject, json.loads(path.read_text(encoding="utf-8")))
@@ -98,7 +99,7 @@ class Schema:
             self._validate(table[method], message.get("params"), method)
 
     def _check_update(self, params: JsonObject) -> None:
-        """Like the definition SessionNotification, but straight to the variant: faster, and clearer when it fails."""
+        """Like the definition of the whole, but straight to the variant: faster, and clearer when it fails."""
         _only(params, {"sessionId", "update", "_meta"})
         self._validate("SessionId", params.get("sessionId"), "session/update")
         update = obj(params, "update")
@@ -114,7 +115,8 @@ class Schema:
         _only(message, {"jsonrpc", "id", "result", "error"})
         if ("result" in message) == ("error" in message) or "id" not in message:
             raise SchemaViolation(f"A response has an id and either a result or an error: {message!r:.300}")
-        self._validate("RequestId", message["id"], "the id of a response")
+        if message["id"] is not None or "result" in message:
+            self._validate("RequestId", message["id"], "the id of a response")
         if "error" in message:
             self._validate("Error", message["error"], f"the error of {answers}")
         elif answers is None:
@@ -134,11 +136,11 @@ class Schema:
             self._notifications[method] = name
 
     def _update_variants(self) -> dict[str, _Validator]:
-        variants = as_objects(obj(self._definitions, "SessionUpdate").get("oneOf"))
-        return {
-            text(obj(obj(variant, "properties"), "sessionUpdate"), "const"): self._compile(variant)
-            for variant in variants
-        }
+        union = obj(self._definitions, "SessionUpdate")
+        variants = as_objects(union.get("oneOf", union.get("anyOf")))
+        tags = [text(obj(obj(variant, "properties"), "sessionUpdate"), "const") for variant in variants]
+        # The last of v2 is for tags to come, of which the agent has none.
+        return {tag: self._compile(variant) for tag, variant in zip(tags, variants, strict=True) if tag}
 
     def _validate(self, name: str, value: object, where: str) -> None:
         validator = self._validators.get(name)
@@ -174,6 +176,6 @@ def _judge(validator: _Validator, value: object, where: str) -> None:
 
 
 @functools.cache
-def schema() -> Schema:
-    """The schema, read once."""
-    return Schema()
+def schema(version: int = 1) -> Schema:
+    """The schema of a protocol version, read once."""
+    return Schema(version)

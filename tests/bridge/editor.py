@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 import anyio
@@ -13,11 +14,12 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from acp_manifold.bridge.backend import Backend
-from acp_manifold.bridge.connection import Connection
+from acp_manifold.bridge.connection import Connection, Protocol
 from acp_manifold.bridge.hub import Hub
 from acp_manifold.bridge.ledger import Ledger
 from acp_manifold.bridge.outbound import Outbound
 from acp_manifold.translators.narrow import JsonObject, as_object, as_objects, obj, text
+from tests.schema import Schema, schema
 
 PATIENCE = 5.0
 
@@ -53,6 +55,9 @@ class Editor:
 
     def __init__(self, incoming: MemoryObjectSendStream[bytes]) -> None:
         self.lines: list[JsonObject] = []
+        self.judge: Schema | None = None
+        """Checks every line as it comes."""
+        self._methods: dict[object, str] = {}
         self._incoming = incoming
         self._news = anyio.Event()
         self._next_id = 0
@@ -63,7 +68,11 @@ class Editor:
     async def write(self, data: bytes) -> None:
         while self._gate is not None and not self._gate.is_set():
             await self._gate.wait()
-        self.lines += [as_object(json.loads(line)) for line in data.splitlines()]
+        lines = [as_object(json.loads(line)) for line in data.splitlines()]
+        self.lines += lines
+        for line in lines if self.judge is not None else ():
+            assert self.judge is not None
+            self.judge.check(line, answers=None if "method" in line else self._methods.get(line.get("id")))
         self._news.set()
         self._news = anyio.Event()
 
@@ -89,6 +98,7 @@ class Editor:
     def ask(self, method: str, **params: object) -> int:
         """Send a request; its id."""
         self._next_id += 1
+        self._methods[self._next_id] = method
         self.send({"jsonrpc": "2.0", "id": self._next_id, "method": method, "params": params})
         return self._next_id
 
@@ -145,6 +155,17 @@ class Editor:
 
         return obj(obj(await self.wait_for(wanted, since), "params"), "update")
 
+    async def idle(self, session_id: str, turns: int = 1) -> JsonObject:
+        """The state of a session that so many turns of it have ended in (ACP v2)."""
+
+        def ends() -> list[JsonObject]:
+            return [u for u in self.updates(session_id, "state_update") if "stopReason" in u]
+
+        with anyio.fail_after(PATIENCE):
+            while len(ends()) < turns:
+                await self._news.wait()
+        return ends()[turns - 1]
+
     def updates(self, session_id: str, tag: str | None = None) -> list[JsonObject]:
         found = [
             obj(obj(line, "params"), "update")
@@ -184,13 +205,22 @@ async def editors(
     name_them: bool = True,
     initialize: bool = True,
     can: JsonObject | None = None,
+    versions: Sequence[int] = (),
 ) -> AsyncGenerator[list[Editor]]:
-    """So many editors, each with a connection of its own to one hub over `backends`."""
+    """So many editors, each with a connection of its own to one hub over `backends`.
+
+    Those of `versions`, if given, speak these protocol versions, and every line of theirs is judged.
+    """
     hub = Hub(backends, ledger or Ledger(None), grace=grace, idle=idle, name_them=name_them)
     async with hub.running(), anyio.create_task_group() as tg:
-        found = [connect(hub, tg) for _ in range(count)]
-        for editor in found:
-            if initialize:
+        found = [connect(hub, tg) for _ in versions or range(count)]
+        for editor, version in zip_longest(found, versions):
+            if version is not None:
+                editor.judge = schema(version)
+            if version == 2:
+                info = {"name": "editor", "version": "0"}
+                await editor.request("initialize", protocolVersion=2, info=info, capabilities=can or {})
+            elif initialize:
                 await editor.request("initialize", protocolVersion=1, clientCapabilities=can or {})
         try:
             yield found
@@ -200,13 +230,13 @@ async def editors(
             tg.cancel_scope.cancel()
 
 
-def connect(hub: Hub, tg: TaskGroup) -> Editor:
+def connect(hub: Hub, tg: TaskGroup, protocol: Protocol = "auto") -> Editor:
     """An editor on a connection of its own to `hub`."""
     send, receive = anyio.create_memory_object_stream[bytes](1000)
     editor = Editor(send)
     outbound = Outbound(editor.write)
     tg.start_soon(outbound.run)
-    tg.start_soon(_serve, Connection(hub, outbound), receive)
+    tg.start_soon(_serve, Connection(hub, outbound, protocol), receive)
     return editor
 
 

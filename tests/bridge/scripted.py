@@ -197,6 +197,10 @@ class ScriptedSession:
             self.events.update(ToolCallUpdate(call_id, status="failed"))
         self.calls.clear()
 
+    @property
+    def background(self) -> tuple[BackgroundTask, ...]:
+        return tuple(self.behind.values())
+
     async def tasks(self) -> tuple[BackgroundTask, ...]:
         return tuple(self.behind.values())
 

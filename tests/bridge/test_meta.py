@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_manifold.bridge.connection import METHODS
+from acp_manifold.bridge.link_v1 import LinkV1
 from acp_manifold.translators.acp.requests import TITLE_METHODS
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
@@ -112,7 +112,7 @@ async def test_meta_that_nobody_knows_changes_no_method(tmp_path: Path, meta: ob
         await editor.request("initialize", protocolVersion=1, clientCapabilities=capabilities, _meta=meta)
         calls = Calls(editor, backend, str(tmp_path), meta)
         session = await calls.all()
-        assert not {*METHODS} - calls.called, "a method has no call here: add one"
+        assert not {*LinkV1.methods} - calls.called, "a method has no call here: add one"
         assert {key for key, row in backend.stored.items() if row.cwd != str(tmp_path)} == set()
         assert "EVIL" not in str(editor.lines) and session
         assert all("_meta" not in obj(line, "error") for line in editor.lines)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import anyio
 
 from .backend import Backend
-from .connection import Connection
+from .connection import Connection, Protocol
 from .hub import Hub
 from .ledger import Ledger, ledger_path
 from .outbound import Outbound
@@ -23,7 +23,9 @@ LAST_WORDS_SECONDS = 1.0
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-def run(backends: Sequence[Backend], *, grace: float, idle: float, name_them: bool) -> None:
+def run(
+    backends: Sequence[Backend], *, grace: float, idle: float, name_them: bool, protocol: Protocol = "auto"
+) -> None:
     """Serve one client on stdin and stdout until it ends or a signal of `END_SIGNALS` comes.
 
     Args:
@@ -31,18 +33,19 @@ def run(backends: Sequence[Backend], *, grace: float, idle: float, name_them: bo
         grace: Seconds a backend has to heed an interrupt.
         idle: Seconds after which an idle session's backend is let go; 0: never.
         name_them: Whether sessions without a title are asked for a generated one.
+        protocol: Which versions of ACP the client may have.
     """
-    anyio.run(_run, backends, grace, idle, name_them)
+    anyio.run(_run, backends, grace, idle, name_them, protocol)
 
 
-async def _run(backends: Sequence[Backend], grace: float, idle: float, name_them: bool) -> None:
+async def _run(backends: Sequence[Backend], grace: float, idle: float, name_them: bool, protocol: Protocol) -> None:
     hub = Hub(backends, Ledger(ledger_path()), grace=grace, idle=idle, name_them=name_them)
     async with open_stdio() as (receive, write), anyio.create_task_group() as tg:
         tg.start_soon(_end_on_signal, tg.cancel_scope)
         outbound, writing = Outbound(write), anyio.CancelScope()
         tg.start_soon(_write, outbound, writing)
         async with hub.running():
-            await Connection(hub, outbound).run(receive)
+            await Connection(hub, outbound, protocol).run(receive)
             outbound.close()
             writing.deadline = anyio.current_time() + LAST_WORDS_SECONDS
         tg.cancel_scope.cancel()

@@ -254,6 +254,14 @@ class BackendSession(Protocol):
         """Tell the end of every call that is open, in the background too; nothing is told afterwards."""
         ...
 
+    @property
+    def background(self) -> tuple[BackgroundTask, ...]:
+        """What goes on in the background, as far as it is known without asking; see `tasks`.
+
+        A change of it comes no later than the next update of the tool call that is concerned.
+        """
+        ...
+
     async def tasks(self) -> tuple[BackgroundTask, ...]:
         """What goes on in the background of this session, the oldest first.
 

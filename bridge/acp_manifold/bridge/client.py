@@ -30,6 +30,13 @@ class Client(Protocol):
         """Tell the client; never blocks, keeps the order of calls."""
         ...
 
+    def echo(self, session_id: str, update: Update) -> None:
+        """Tell the client what a person has typed in it, now that the conversation has it; as `deliver`.
+
+        Clients that have it on the screen already take no notice.
+        """
+        ...
+
     async def room(self, session_id: str) -> None:
         """Wait while the client is too far behind with what it was told of a session, or with everything."""
         ...

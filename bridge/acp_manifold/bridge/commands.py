@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import shlex
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +18,9 @@ from .backends import NoBackend, find_backends
 from .plugins import Plugin, plugins
 from .serve import IDLE_TIMEOUT, INTERRUPT_GRACE, serve
 from .version import __version__
+
+if TYPE_CHECKING:
+    from .connection import Protocol
 
 COMMANDS = "acp_manifold.commands"
 
@@ -129,6 +133,13 @@ def _finite(_ctx: click.Context, _param: click.Parameter, value: float) -> float
     show_default=True,
     help="Whether a model is asked, once, to name a session that nobody named.",
 )
+@click.option(
+    "--protocol",
+    type=click.Choice(["auto", "v1", "v2"]),
+    default="auto",
+    show_default=True,
+    help="Which version of the protocol is spoken: what the client asks for, or one alone. v2 is a draft.",
+)
 @click.option("--log-file", type=click.Path(dir_okay=False), metavar="FILE", help="Log there as well, made 0600.")
 @click.option("-v", "--verbose", is_flag=True, help="Log everything, not warnings alone.")
 @click.pass_context
@@ -138,6 +149,7 @@ def acp_manifold(
     grace: float,
     idle: float,
     titles: str,
+    protocol: Protocol,
     log_file: str | None,
     verbose: bool,
 ) -> None:
@@ -151,4 +163,14 @@ def acp_manifold(
         _explain(backends)
         return
     named = titles == "auto"
-    sys.exit(serve(backends, grace=grace, idle=idle, name_them=named, log_file=log_file, verbose=verbose))
+    sys.exit(
+        serve(
+            backends,
+            grace=grace,
+            idle=idle,
+            name_them=named,
+            protocol=protocol,
+            log_file=log_file,
+            verbose=verbose,
+        )
+    )

@@ -20,6 +20,7 @@ INTERNAL_ERROR = -32603
 REQUEST_CANCELLED = -32800
 AUTH_REQUIRED = -32000
 NOT_FOUND = -32002
+UNSUPPORTED_VERSION = -32022
 
 
 class ErrorObject(NamedTuple):
@@ -66,6 +67,19 @@ class MethodNotFound(PeerFault):
     """Nobody here serves this method."""
 
     code = METHOD_NOT_FOUND
+
+
+class UnsupportedVersion(PeerFault):
+    """The client speaks no protocol version that is served here."""
+
+    code = UNSUPPORTED_VERSION
+
+    def __init__(self, requested: int, supported: tuple[int, ...]) -> None:
+        versions = ", ".join(map(str, supported))
+        super().__init__(
+            f"Protocol version {requested} is not supported here: {versions}",
+            {"requested": requested, "supported": list(supported)},
+        )
 
 
 class InvalidParams(PeerFault):

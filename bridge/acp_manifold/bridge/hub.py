@@ -590,10 +590,18 @@ class Hub:
         Raises:
             SessionNotFound: No backend has it.
         """
-        if session_id in self._sessions:
-            return True
-        _, session = await self._find(session_id)
-        return session is not None
+        return await self.opened(session_id) is not None
+
+    async def opened(self, session_id: str) -> Session | None:
+        """The session if it is open here, for any client; None for one that is only in a store.
+
+        Raises:
+            SessionNotFound: No backend has it.
+        """
+        session = self._sessions.get(session_id)
+        if session is None:
+            _, session = await self._find(session_id)
+        return session
 
     async def set_title(self, session_id: str, title: str) -> str:
         """Set a title for a client and give back what is stored; every attached client is told.

@@ -104,7 +104,8 @@ class Peer:
     """
 
     def __init__(self, handler: Handler, outbound: Outbound, *, limit: int = LINE_LIMIT) -> None:
-        self._handler = handler
+        self.handler = handler
+        """Who serves what comes; another one may take over at any time."""
         self._outbound = outbound
         self._limit = limit
         self._tasks: TaskGroup
@@ -161,6 +162,10 @@ class Peer:
         """Tell the other side something."""
         self._outbound.send({"jsonrpc": "2.0", "method": method, "params": params})
 
+    def answer(self, call: Call, result: object) -> None:
+        """Answer a request now, before its awaitable comes to its end, which then answers nothing any more."""
+        self._succeed(call, result)
+
     async def _read(self, receive: Receive) -> None:
         framer = LineFramer(self._limit)
         try:
@@ -183,7 +188,7 @@ class Peer:
         for entry in asked.values():
             entry.done.set()
         try:
-            self._handler.closed()
+            self.handler.closed()
         except Exception:
             logger.exception("the handler failed at the end of the link")
         self._calls.clear()
@@ -214,7 +219,7 @@ class Peer:
 
     def _note(self, method: str, params: JsonObject) -> None:
         try:
-            self._handler.notification(method, params)
+            self.handler.notification(method, params)
         except Exception:
             logger.exception("notification %s failed", method[:200])
 
@@ -227,7 +232,7 @@ class Peer:
         # In the table before the handler runs, so that all ends of it go the same way.
         self._calls[call.id] = call
         try:
-            result = self._handler.request(request.method, request.params, call)
+            result = self.handler.request(request.method, request.params, call)
         except Exception as exc:
             self._fail(call, exc)
             return

@@ -16,6 +16,7 @@ from typing import Final
 
 from acp_manifold.translators.updates import (
     Compaction,
+    Message,
     MessageChunk,
     OfSubagent,
     Plan,
@@ -46,7 +47,7 @@ _OVERHEAD: Final = 64
 _SINGLE: Final = (PlanChunk, PlanText, Compaction, Subagent, OfSubagent)
 """What is kept piece by piece as it was told."""
 
-_SAID: Final = (MessageChunk, ToolCall, ToolCallUpdate, ToolOutput, Plan, *_SINGLE)
+_SAID: Final = (MessageChunk, Message, ToolCall, ToolCallUpdate, ToolOutput, Plan, *_SINGLE)
 
 
 def is_said(update: Update) -> bool:

@@ -11,9 +11,12 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from .backends import NoBackend, find_backends
+
+if TYPE_CHECKING:
+    from .connection import Protocol
 
 INTERRUPT_GRACE = 10.0
 """Seconds a backend has to heed an interrupt before it is ended, unless the command line says otherwise."""
@@ -28,6 +31,7 @@ def serve(
     grace: float = INTERRUPT_GRACE,
     idle: float = IDLE_TIMEOUT,
     name_them: bool = True,
+    protocol: Protocol = "auto",
     log_file: str | None = None,
     verbose: bool = False,
 ) -> int:
@@ -38,6 +42,7 @@ def serve(
         grace: Seconds a backend has to heed an interrupt.
         idle: Seconds after which an idle session's backend is let go; 0: never.
         name_them: Whether sessions without a title are asked for a generated one.
+        protocol: Which versions of ACP the client may have: both, or one.
         log_file: Where to log beside stderr.
         verbose: Whether to log everything.
 
@@ -60,7 +65,7 @@ def serve(
 
     from .agent import run
 
-    run(backends, grace=grace, idle=idle, name_them=name_them)
+    run(backends, grace=grace, idle=idle, name_them=name_them, protocol=protocol)
     return 0
 
 

@@ -21,14 +21,17 @@ from acp_manifold.translators.updates import (
     BackgroundTask,
     Commands,
     ConfigOption,
+    Message,
     MessageChunk,
     Notice,
     Options,
     Prompt,
     Question,
     SessionInfo,
+    SessionState,
     TaskOutput,
     Text,
+    ToolCallUpdate,
     Update,
 )
 from acp_manifold.translators.values import NamedTuple
@@ -48,6 +51,7 @@ from .errors import (
 from .ledger import Key
 from .options import backend_option
 from .permissions import Questions
+from .progress import Progress, takes_in
 from .recent import Recent
 from .rest import Rest
 from .slot import Slot
@@ -147,6 +151,8 @@ class Session:
         self._name_it = name_it
         self.recent = Recent()
         """What the store may not have yet of what was said."""
+        self.progress = Progress(self._background, self._tell_state)
+        """What goes on, as clients are told it."""
         self._rest = Rest(idle, self._may_rest, self._let_go)
         self._busy = 0
         """How many requests of ours, other than turns, the backend works on."""
@@ -367,16 +373,37 @@ class Session:
                 self._options = update.options
                 self._tell_options()
             return
+        turn = self.turns.running
+        if turn is not None and takes_in(turn, update):
+            self._take_in(turn, update)
         self.recent.add(update)
-        # Who typed it has it on the screen.
-        driver = self._speaker() if isinstance(update, MessageChunk) and update.role == "user" else None
+        driver = (
+            turn.client if turn is not None and isinstance(update, MessageChunk) and update.role == "user" else None
+        )
         for client in self.clients:
-            if client is not driver:
+            if client is driver:
+                client.echo(self.id, update)
+            else:
                 client.deliver(self.id, update)
+        if isinstance(update, ToolCallUpdate):
+            self.progress.look()
 
-    def _speaker(self) -> Client | None:
-        running = self.turns.running
-        return running.client if running is not None else None
+    def _take_in(self, turn: Turn, update: Update | None = None) -> None:
+        """The conversation has the prompt now, as the first update that comes of it shows."""
+        typed = isinstance(update, MessageChunk) and update.role == "user"
+        message_id = (update.message_id if isinstance(update, MessageChunk) and typed else None) or new_id()
+        turn.insert(message_id)
+        for client in self.clients:
+            client.deliver(self.id, Message("user", turn.prompt, message_id))
+        self.progress.runs()
+
+    def _tell_state(self, state: SessionState) -> None:
+        for client in self.clients:
+            client.deliver(self.id, state)
+
+    def _background(self) -> tuple[BackgroundTask, ...]:
+        live = self._slot.live
+        return live.background if live is not None and not live.lost else ()
 
     def moved(self, session_id: str) -> None:
         """The conversation goes on under another name of the backend's; see `SessionEvents.moved`."""
@@ -393,21 +420,30 @@ class Session:
 
     async def ask(self, question: Question) -> str | None:
         """A question of the backend: to the client whose prompt runs, else to the one that prompted last."""
-        with self._asking():
-            return await self.questions.ask(question, self._asked())
+        client = self._asked()
+        with self._asking(client):
+            return await self.questions.ask(question, client)
 
     async def ask_form(self, form: Form) -> FormAnswer:
         """A form of the backend: to the client that a question would go to."""
-        with self._asking():
-            return await self.questions.ask_form(form, self._asked())
+        client = self._asked()
+        with self._asking(client):
+            return await self.questions.ask_form(form, client)
 
     @contextmanager
-    def _asking(self) -> Generator[None]:
-        """Who follows the list hears that something is asked, and that it is no more."""
+    def _asking(self, client: Client | None) -> Generator[None]:
+        """Clients, and who follows the list, hear that something is asked, and that it is no more."""
+        turn = self.turns.running
+        if client is not None and turn is not None and turn.taken and turn.message_id is None:
+            self._take_in(turn)
         self.changed()
+        if client is not None:
+            self.progress.asks()
         try:
             yield
         finally:
+            if client is not None:
+                self.progress.answered()
             self.changed()
 
     def form_done(self, form_id: str) -> None:
@@ -565,6 +601,7 @@ class Session:
                 turn.settle(CANCELLED)
                 self.turns.running = None
                 self.last_turn_ended_at, self.failed = time.time(), turn.failed
+                self.progress.ended(turn)
                 self.changed()
                 self._rest.stir()
 
@@ -598,6 +635,8 @@ class Session:
             self._ask_for_title(turn, live)
             self.prompted = turn.taken = True
             outcome = await live.prompt(turn.prompt)
+            if turn.message_id is None and outcome.stop_reason != "cancelled":
+                self._take_in(turn)
             await self._leave_behind()
             turn.settle(outcome)
 
@@ -762,6 +801,14 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session {self.id} {self.backend.name} {self.turns!r} questions={len(self.questions)}>"
+
+
+def new_id() -> str:
+    """The name of a message that its CLI has none for."""
+    # Imported with the first: most CLIs name what they take in.
+    from uuid import uuid4
+
+    return str(uuid4())
 
 
 def _nobody_listens() -> None:

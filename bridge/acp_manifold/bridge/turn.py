@@ -38,6 +38,10 @@ class Turn:
         """Whether a backend has been given the prompt."""
         self.added: Prompt = ()
         """What the backend has been given since, in the same turn."""
+        self.message_id: str | None = None
+        """What the conversation calls the prompt, once it has taken it in."""
+        self.on_inserted: Callable[[str], None] | None = None
+        """Called with that, before the clients are told anything that comes of it."""
         self._told = failed
         self.state: State = "waiting"
         self.scope = anyio.CancelScope()
@@ -54,6 +58,17 @@ class Turn:
         self._ended.set()
         if self._told is not None and isinstance(self._outcome, BridgeError):
             self._told(self._outcome)
+
+    def insert(self, message_id: str) -> None:
+        """The conversation has taken the prompt in, under this name."""
+        self.message_id = message_id
+        if self.on_inserted is not None:
+            self.on_inserted(message_id)
+
+    @property
+    def result(self) -> TurnEnd | BridgeError | None:
+        """Its outcome; None before it has one."""
+        return self._outcome
 
     @property
     def failed(self) -> bool:

@@ -87,6 +87,17 @@ class MessageChunk(NamedTuple):
     message_id: str | None = None
 
 
+class Message(NamedTuple):
+    """A message, whole, which takes the place of what was told of it: told when the conversation takes it in.
+
+    Its pieces are told as well, for clients that know no more than those.
+    """
+
+    role: Role
+    content: Prompt
+    message_id: str
+
+
 class Diff(NamedTuple):
     """A change of one file: `old` is None for a file that is new."""
 
@@ -94,6 +105,8 @@ class Diff(NamedTuple):
     """Absolute."""
     old: str | None
     new: str
+    deleted: bool = False
+    """Whether the file is gone, and not only empty."""
 
 
 ToolContent: TypeAlias = Content | Diff
@@ -305,6 +318,27 @@ class TaskOutput(NamedTuple):
     """Bytes it has printed altogether."""
 
 
+class Fault(NamedTuple):
+    """Why a turn failed, as its client is told."""
+
+    code: int
+    """A JSON-RPC error code."""
+    message: str
+    data: object = None
+
+
+class SessionState(NamedTuple):
+    """What goes on in a session now; it takes the place of the one before."""
+
+    state: Literal["running", "requires_action", "idle"]
+    end: TurnEnd | None = None
+    """How the turn ended that left the session idle; None where none has just ended, or where it failed."""
+    fault: Fault | None = None
+    """Why it failed."""
+    background: tuple[BackgroundTask, ...] = ()
+    """All that goes on though no turn needs it."""
+
+
 class Unknown(NamedTuple):
     """A record of the backend that no translator knows; the caller passes it on or logs it."""
 
@@ -313,6 +347,8 @@ class Unknown(NamedTuple):
 
 Update: TypeAlias = (
     MessageChunk
+    | Message
+    | SessionState
     | ToolCall
     | ToolCallUpdate
     | ToolOutput

@@ -234,6 +234,11 @@ class ClaudeSession:
         for update in self._conversation.abandon():
             self._events.update(update)
 
+    @property
+    def background(self) -> tuple[BackgroundTask, ...]:
+        """What goes on in the background; see `BackendSession.background`."""
+        return self._conversation.tasks.all()
+
     async def tasks(self) -> tuple[BackgroundTask, ...]:
         """What goes on in the background; see `BackendSession.tasks`."""
         return self._conversation.tasks.all()

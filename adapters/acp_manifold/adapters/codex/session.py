@@ -176,6 +176,11 @@ class CodexSession:
 
     # -- background work ------------------------------------------------------------------------
 
+    @property
+    def background(self) -> tuple[BackgroundTask, ...]:
+        """The commands that outlived their turn; see `BackendSession.background`."""
+        return self._stream.outlived(turn_runs=self._active is not None)
+
     async def tasks(self) -> tuple[BackgroundTask, ...]:
         """What goes on in the background; see `BackendSession.tasks`. The id of a task is that of its item."""
         running = self._stream.commands() if self._active is not None else ()

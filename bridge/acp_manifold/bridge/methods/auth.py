@@ -16,13 +16,13 @@ from acp_manifold.translators.narrow import JsonObject
 
 if TYPE_CHECKING:
     from acp_manifold.bridge.backend import Backend
-    from acp_manifold.bridge.connection import Connection, Method
+    from acp_manifold.bridge.link import Link, Method
     from acp_manifold.bridge.peer import Call
 
 logger = logging.getLogger(__name__)
 
 
-async def _authenticate(link: Connection, params: JsonObject, call: Call) -> JsonObject:
+async def _authenticate(link: Link, params: JsonObject, call: Call) -> JsonObject:
     wanted = requests.required_text(params, "methodId")
     found = find_method(link.hub.backends.values(), wanted)
     if found is None:
@@ -36,7 +36,7 @@ async def _authenticate(link: Connection, params: JsonObject, call: Call) -> Jso
     return {}
 
 
-async def _logout(link: Connection, params: JsonObject, call: Call) -> JsonObject:
+async def _logout(link: Link, params: JsonObject, call: Call) -> JsonObject:
     """Of every backend, each told what it could not do; endpoints that a client has set are forgotten with it."""
     hub = link.hub
     hub.endpoints.clear()
@@ -59,10 +59,17 @@ async def _logout(link: Connection, params: JsonObject, call: Call) -> JsonObjec
     return {}
 
 
-async def _status(link: Connection, params: JsonObject, call: Call) -> JsonObject:
+async def _status(link: Link, params: JsonObject, call: Call) -> JsonObject:
     if link.auth_news is None:
         link.auth_news = AuthNews(link.hub, link.notify)
     return await link.auth_news.asked()
 
 
-TABLE: dict[str, Method] = {"authenticate": _authenticate, "logout": _logout, "auth/status": _status}
+TABLE: dict[str, Method] = {
+    "authenticate": _authenticate,
+    "logout": _logout,
+    "auth/login": _authenticate,
+    "auth/logout": _logout,
+    "auth/status": _status,
+}
+"""Logging in and out have other names in ACP v2."""

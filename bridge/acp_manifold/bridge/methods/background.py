@@ -9,27 +9,27 @@ from acp_manifold.translators.acp import requests, v1
 from acp_manifold.translators.narrow import JsonObject
 
 if TYPE_CHECKING:
-    from acp_manifold.bridge.connection import Connection, Method
+    from acp_manifold.bridge.link import Link, Method
     from acp_manifold.bridge.peer import Call
 
 
-async def _tasks(link: Connection, params: JsonObject, call: Call) -> JsonObject:
+async def _tasks(link: Link, params: JsonObject, call: Call) -> JsonObject:
     session = link.hub.session(requests.session_id(params), link)
     return v1.tasks_result(await session.tasks())
 
 
-async def _task_output(link: Connection, params: JsonObject, call: Call) -> JsonObject:
+async def _task_output(link: Link, params: JsonObject, call: Call) -> JsonObject:
     session = link.hub.session(requests.session_id(params), link)
     return v1.task_output_result(await session.task_output(requests.required_text(params, "taskId")))
 
 
-async def _stop_task(link: Connection, params: JsonObject, call: Call) -> JsonObject:
+async def _stop_task(link: Link, params: JsonObject, call: Call) -> JsonObject:
     session = link.hub.session(requests.session_id(params), link)
     await session.stop_task(requests.required_text(params, "taskId"))
     return {}
 
 
-async def _stop_async_task(link: Connection, params: JsonObject, call: Call) -> JsonObject:
+async def _stop_async_task(link: Link, params: JsonObject, call: Call) -> JsonObject:
     """The vendors' spelling, which has a word for "no such task" of its own."""
     session = link.hub.session(requests.session_id(params), link)
     try:

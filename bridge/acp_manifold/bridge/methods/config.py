@@ -11,7 +11,7 @@ from acp_manifold.translators.acp import options, requests
 from acp_manifold.translators.narrow import JsonObject
 
 if TYPE_CHECKING:
-    from acp_manifold.bridge.connection import Connection, Method
+    from acp_manifold.bridge.link import Link, Method
     from acp_manifold.bridge.peer import Call
     from acp_manifold.bridge.session import Session
 
@@ -24,10 +24,10 @@ SPELLINGS = {
 """What other agents call an option -> its id here."""
 
 
-def _set_config_option(link: Connection, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
+def _set_config_option(link: Link, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
     session = link.hub.session(requests.session_id(params), link)
     option, value = options.change(params)
-    changed = _change(link, session, SPELLINGS.get(option, option), value)
+    changed = change(link, session, option, value)
 
     async def answer() -> JsonObject:
         await changed
@@ -36,19 +36,32 @@ def _set_config_option(link: Connection, params: JsonObject, call: Call) -> Awai
     return answer()
 
 
-def _set_mode(link: Connection, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
+def _set_mode(link: Link, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
     session = link.hub.session(requests.session_id(params), link)
     mode = requests.required_text(params, "modeId")
     return _empty(session.set_option(options.mode_option(session.options), mode))
 
 
-def _set_model(link: Connection, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
+def _set_model(link: Link, params: JsonObject, call: Call) -> Awaitable[JsonObject]:
     """The spelling of clients from before there were options; not advertised."""
     session = link.hub.session(requests.session_id(params), link)
     return _empty(session.set_option("model", requests.required_text(params, "modelId")))
 
 
-def _change(link: Connection, session: Session, option: str, value: str | bool) -> Awaitable[None]:
+def change(link: Link, session: Session, option: str, value: str | bool) -> Awaitable[None]:
+    """Set an option, the backend among them: decided at once, done when awaited.
+
+    Args:
+        link: Whose wish it is.
+        session: Of which session.
+        option: Its id, in any spelling.
+        value: What it is to be.
+
+    Raises:
+        InvalidParams: There is no such option or value; also when awaited.
+        BridgeError: (awaited) It can't be set.
+    """
+    option = SPELLINGS.get(option, option)
     if option != BACKEND:
         return session.set_option(option, value)
     if not isinstance(value, str):

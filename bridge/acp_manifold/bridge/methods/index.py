@@ -17,11 +17,11 @@ from acp_manifold.translators.narrow import JsonObject
 
 if TYPE_CHECKING:
     from acp_manifold.bridge.backend import SessionRow
-    from acp_manifold.bridge.connection import Connection, Method
+    from acp_manifold.bridge.link import Link, Method
     from acp_manifold.bridge.peer import Call
 
 
-async def listed(link: Connection, params: JsonObject) -> JsonObject:
+async def listed(link: Link, params: JsonObject) -> JsonObject:
     """`session/list` of a client that has the index: its options, and rows with what they add."""
     wanted, cursor = requests.list_filter(params)
     options = index.list_options(params)
@@ -54,7 +54,7 @@ def _place(item: tuple[str, SessionRow]) -> tuple[str, str]:
     return item[1].updated_at, item[1].id
 
 
-async def _batch_get(link: Connection, params: JsonObject, call: Call) -> JsonObject:
+async def _batch_get(link: Link, params: JsonObject, call: Call) -> JsonObject:
     """The rows of these sessions, in this order; ids that nobody has are left out."""
     rows: list[JsonObject] = []
     for session_id in index.wanted_ids(params):
@@ -64,16 +64,16 @@ async def _batch_get(link: Connection, params: JsonObject, call: Call) -> JsonOb
     return {"sessions": rows}
 
 
-async def _subscribe(link: Connection, params: JsonObject, call: Call) -> JsonObject:
+async def _subscribe(link: Link, params: JsonObject, call: Call) -> JsonObject:
     return {"subscriptionId": link.live_lists.subscribe(index.followed_directory(params))}
 
 
-async def _unsubscribe(link: Connection, params: JsonObject, call: Call) -> JsonObject:
+async def _unsubscribe(link: Link, params: JsonObject, call: Call) -> JsonObject:
     link.live_lists.unsubscribe(requests.required_text(params, "subscriptionId"))
     return {}
 
 
-async def _archive(archived: bool, link: Connection, params: JsonObject, call: Call) -> JsonObject:
+async def _archive(archived: bool, link: Link, params: JsonObject, call: Call) -> JsonObject:
     await link.archive(requests.session_id(params), archived)
     return {}
 
@@ -88,7 +88,7 @@ _EXTENSIONS: dict[str, tuple[str, Method]] = {
 """Each method with the name under which a client asks for it."""
 
 
-async def _opted(method: str, link: Connection, params: JsonObject, call: Call) -> JsonObject:
+async def _opted(method: str, link: Link, params: JsonObject, call: Call) -> JsonObject:
     """Serve those that asked, and have no such method for the others."""
     name, serve = _EXTENSIONS[method]
     if name not in v1.air_extensions(link.can):

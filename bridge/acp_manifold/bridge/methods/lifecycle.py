@@ -9,16 +9,16 @@ from acp_manifold.translators.acp import requests
 from acp_manifold.translators.narrow import JsonObject
 
 if TYPE_CHECKING:
-    from acp_manifold.bridge.connection import Connection, Method
+    from acp_manifold.bridge.link import Link, Method
     from acp_manifold.bridge.peer import Call
 
 
-async def _fork(link: Connection, params: JsonObject, call: Call) -> JsonObject:
-    session = await link.hub.fork(requests.session_id(params), requests.session_setup(params), link)
+async def _fork(link: Link, params: JsonObject, call: Call) -> JsonObject:
+    session = await link.hub.fork(requests.session_id(params), link.session_setup(params), link)
     return {"sessionId": session.id, **link.opened(session, call)}
 
 
-async def _archive(archived: bool, link: Connection, params: JsonObject, call: Call) -> JsonObject:
+async def _archive(archived: bool, link: Link, params: JsonObject, call: Call) -> JsonObject:
     session_id = requests.session_id(params)
     try:
         await link.hub.archive(session_id, archived)
@@ -27,7 +27,7 @@ async def _archive(archived: bool, link: Connection, params: JsonObject, call: C
     return {}
 
 
-async def _status(link: Connection, params: JsonObject, call: Call) -> JsonObject:
+async def _status(link: Link, params: JsonObject, call: Call) -> JsonObject:
     return {"status": "open" if await link.hub.is_open(requests.session_id(params)) else "saved"}
 
 

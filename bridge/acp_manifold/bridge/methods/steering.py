@@ -12,7 +12,7 @@ from acp_manifold.translators.narrow import JsonObject, obj
 from acp_manifold.translators.updates import MessageChunk, Text
 
 if TYPE_CHECKING:
-    from acp_manifold.bridge.connection import Connection, Method
+    from acp_manifold.bridge.link import Link, Method
     from acp_manifold.bridge.peer import Call
     from acp_manifold.bridge.session import Session
 
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 _PROMPT_REQUIRED = "promptRequired"
 
 
-async def _steer(link: Connection, params: JsonObject, call: Call) -> JsonObject:
+async def _steer(link: Link, params: JsonObject, call: Call) -> JsonObject:
     """Add to the turn that runs. Without one a new turn begins, unless the client wants to begin it itself."""
     session = link.hub.session(requests.session_id(params), link)
     prompt = prompts.prompt(params)
@@ -49,7 +49,7 @@ async def _steer(link: Connection, params: JsonObject, call: Call) -> JsonObject
     return {"outcome": "startedNewTurn"}
 
 
-def _failed(link: Connection, session: Session, error: BridgeError) -> None:
+def _failed(link: Link, session: Session, error: BridgeError) -> None:
     """No request waits for a turn that was begun here: its failure is told as what the agent would have said."""
     link.deliver(session.id, MessageChunk("agent", Text(f"The turn failed: {error.message}")))
 

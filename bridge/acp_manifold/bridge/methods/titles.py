@@ -9,11 +9,11 @@ from acp_manifold.translators.acp import requests
 from acp_manifold.translators.narrow import JsonObject
 
 if TYPE_CHECKING:
-    from acp_manifold.bridge.connection import Connection, Method
+    from acp_manifold.bridge.link import Link, Method
     from acp_manifold.bridge.peer import Call
 
 
-async def _set_title(method: str, link: Connection, params: JsonObject, call: Call) -> JsonObject:
+async def _set_title(method: str, link: Link, params: JsonObject, call: Call) -> JsonObject:
     session_id, title = requests.title_request(method, params)
     stored = await link.hub.set_title(session_id, title)
     return requests.title_answer(method, session_id, stored)

@@ -11,11 +11,13 @@ from zlib import crc32
 
 from acp_manifold.translators.updates import (
     Compaction,
+    Message,
     MessageChunk,
     Notice,
     OfSubagent,
     PlanChunk,
     PlanText,
+    SessionState,
     Subagent,
     Text,
     ToolCall,
@@ -81,6 +83,11 @@ def _of_subagent(update: OfSubagent, can: ClientCapabilities) -> Update | None:
     return inner._replace(parent=update.id) if isinstance(inner, ToolCall) else inner
 
 
+def _left_out(update: Update, can: ClientCapabilities) -> Update | None:
+    """What ACP v1 has no words for: its clients know the state by their prompt's answer, messages by their pieces."""
+    return None
+
+
 # Each function takes the one class it stands under; no type can say that of a table.
 _PLAINER: dict[type, Callable[[Any, ClientCapabilities], Update | None]] = {
     Notice: _notice,
@@ -89,4 +96,6 @@ _PLAINER: dict[type, Callable[[Any, ClientCapabilities], Update | None]] = {
     PlanText: _plan_text,
     Subagent: _subagent,
     OfSubagent: _of_subagent,
+    Message: _left_out,
+    SessionState: _left_out,
 }

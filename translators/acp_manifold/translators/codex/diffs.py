@@ -90,7 +90,7 @@ def diffs_of(change: Change) -> tuple[Diff, ...]:
     if change.kind == "add":
         return (Diff(change.place, None, change.diff),)
     if change.kind == "delete":
-        return (Diff(change.path, change.diff, ""),)
+        return (Diff(change.path, change.diff, "", deleted=True),)
     patch = change.diff.split(_MOVED)[0]
     return tuple(Diff(change.place, hunk.old, hunk.new) for hunk in hunks_of(patch))
 

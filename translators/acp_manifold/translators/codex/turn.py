@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_objects, as_str, obj, text
 from acp_manifold.translators.updates import (
+    BackgroundTask,
     Compaction,
     MessageChunk,
     Notice,
@@ -170,6 +171,15 @@ class Stream:
         """Open commands that this turn began."""
         kinds = self.open.items()
         return [item_id for item_id, kind in kinds if kind == "commandExecution" and self._is_of_turn(item_id)]
+
+    def outlived(self, *, turn_runs: bool) -> tuple[BackgroundTask, ...]:
+        """Open commands that no turn waits for: those of earlier turns, of this one too once it is over."""
+        ids = [item_id for item_id, kind in self.open.items() if kind == "commandExecution"]
+        return tuple(
+            BackgroundTask(item_id, text(self.items.get(item_id, {}), "command"), item_id)
+            for item_id in ids
+            if not (turn_runs and self._is_of_turn(item_id))
+        )
 
     def _is_of_turn(self, item_id: str) -> bool:
         return item_id not in self.earlier

@@ -1,0 +1,113 @@
+"""The protocol version of a connection: agreed on once, as the SDK's own router does it (2.4.0)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from acp_manifold.bridge.connection import Protocol
+from acp_manifold.bridge.hub import Hub
+from acp_manifold.bridge.ledger import Ledger
+from acp_manifold.translators.narrow import JsonObject, obj
+
+from .editor import Editor, Refused, connect
+from .scripted import ScriptedBackend
+
+pytestmark = pytest.mark.anyio
+
+INFO: JsonObject = {"name": "editor", "version": "0"}
+
+
+@asynccontextmanager
+async def uninitialized(protocol: Protocol = "auto") -> AsyncGenerator[Editor]:
+    hub = Hub([ScriptedBackend()], Ledger(None), grace=10.0)
+    async with hub.running(), anyio.create_task_group() as tg:
+        editor = connect(hub, tg, protocol)
+        yield editor
+        editor.hang_up()
+        tg.cancel_scope.cancel()
+
+
+async def refused(editor: Editor, method: str, **params: object) -> Refused:
+    with pytest.raises(Refused) as caught:
+        await editor.request(method, **params)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("protocol", "requested", "answered"),
+    [
+        ("auto", 1, 1),
+        ("auto", 2, 2),
+        ("auto", 3, 2),
+        ("auto", 99, 2),
+        ("v1", 0, 1),
+        ("v1", 1, 1),
+        ("v1", 2, 1),
+        ("v1", 99, 1),
+        ("v2", 2, 2),
+        ("v2", 3, 2),
+    ],
+)
+async def test_the_highest_version_at_or_below_the_requested_one_is_spoken(
+    protocol: Protocol, requested: int, answered: int
+) -> None:
+    async with uninitialized(protocol) as editor:
+        result = await editor.request("initialize", protocolVersion=requested, info=INFO)
+        assert result["protocolVersion"] == answered
+        assert ("info" in result, "agentInfo" in result) == (answered == 2, answered == 1)
+
+
+@pytest.mark.parametrize(("protocol", "requested", "supported"), [("auto", 0, [1, 2]), ("v2", 1, [2]), ("v2", 0, [2])])
+async def test_a_version_that_is_not_served_is_refused_with_those_that_are(
+    protocol: Protocol, requested: int, supported: list[int]
+) -> None:
+    async with uninitialized(protocol) as editor:
+        error = await refused(editor, "initialize", protocolVersion=requested, info=INFO)
+        assert (error.code, error.data) == (-32022, {"requested": requested, "supported": supported})
+        assert (await editor.request("initialize", protocolVersion=2, info=INFO))["protocolVersion"] == 2
+
+
+@pytest.mark.parametrize("params", [{}, {"protocolVersion": "2"}, {"protocolVersion": 1.5}, {"protocolVersion": -1}])
+async def test_what_is_no_version_is_refused_and_the_connection_stays_open(params: JsonObject) -> None:
+    async with uninitialized() as editor:
+        assert (await refused(editor, "initialize", **params)).code == -32602
+        assert (await refused(editor, "session/list")).code == -32600
+        assert (await editor.request("initialize", protocolVersion=1))["protocolVersion"] == 1
+
+
+async def test_a_v2_client_says_who_it_is_and_one_of_a_newer_version_need_not() -> None:
+    async with uninitialized() as editor:
+        for info in (None, "editor", {"name": "editor"}):
+            assert (await refused(editor, "initialize", protocolVersion=2, info=info)).code == -32602
+        result = await editor.request("initialize", protocolVersion=7, info=5, capabilities=["new"])
+        assert result["protocolVersion"] == 2
+
+
+async def test_in_v2_no_request_has_the_id_null() -> None:
+    async with uninitialized() as editor:
+        initialize: JsonObject = {"protocolVersion": 2, "info": INFO}
+        editor.send({"jsonrpc": "2.0", "id": None, "method": "initialize", "params": initialize})
+        first = await editor.wait_for(lambda line: line.get("id", 1) is None)
+        assert obj(first, "error")["code"] == -32600
+        await editor.request("initialize", **initialize)
+        heard = len(editor.lines)
+        editor.send({"jsonrpc": "2.0", "id": None, "method": "session/list", "params": {}})
+        second = await editor.wait_for(lambda line: line.get("id", 1) is None, since=heard)
+        assert obj(second, "error")["code"] == -32600
+
+
+async def test_v2_is_initialized_again_only_ahead_of_everything_else_and_v1_at_any_time() -> None:
+    async with uninitialized() as editor:
+        await editor.request("initialize", protocolVersion=2, info=INFO)
+        assert (await editor.request("initialize", protocolVersion=3))["protocolVersion"] == 2
+        assert (await refused(editor, "initialize", protocolVersion=1, info=INFO)).code == -32600
+        await editor.listed()
+        assert (await refused(editor, "initialize", protocolVersion=2, info=INFO)).code == -32600
+    async with uninitialized() as editor:
+        await editor.request("initialize", protocolVersion=1)
+        await editor.listed()
+        assert (await editor.request("initialize", protocolVersion=2, info=INFO))["protocolVersion"] == 1

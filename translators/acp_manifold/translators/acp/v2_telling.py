@@ -1,0 +1,166 @@
+"""The updates of one session as one v2 client is told them: ids for what has none, commands as terminals.
+
+What a command prints goes out once, piece by piece, in a terminal that has the id of its tool call: linear in its
+size. The client is never asked to run anything. In a history every message is emptied before its pieces come,
+since the client may have it already.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+from acp_manifold.translators.acp import v1, v2
+from acp_manifold.translators.narrow import JsonObject, as_list
+from acp_manifold.translators.updates import (
+    Message,
+    MessageChunk,
+    OfSubagent,
+    Role,
+    Subagent,
+    ToolCall,
+    ToolCallUpdate,
+    ToolOutput,
+    Update,
+)
+
+
+class Telling:
+    """What one client knows of one session."""
+
+    def __init__(self, mark: str, *, history: bool = False) -> None:
+        """
+        Args:
+            mark: What makes ids given here different from all others.
+            history: Whether the history is being told, to a client that may know it.
+        """
+        self.history = history
+        """Set to false when all of it is told."""
+        self._mark = mark
+        self._given = 0
+        self._nameless: tuple[Role, str] | None = None
+        """The message without a name that is being told, while nothing else was told since."""
+        self._begun: set[str] = set()
+        """The messages of the history that were emptied."""
+        self._whole: str | None = None
+        """The message that was told whole last: its pieces are told already."""
+        self._terminals: set[str] = set()
+        """The calls that are open whose output is told as a terminal's."""
+
+    def updates(self, session_id: str, update: Update) -> list[JsonObject]:
+        """The params of each `session/update` that tells it, in order; none where there is nothing to tell."""
+        if isinstance(update, OfSubagent):
+            place = v1.subagent_id(session_id, update.id)
+            inner = update.update
+            return (
+                self._subagent(session_id, place, inner) if isinstance(inner, Subagent) else self.updates(place, inner)
+            )
+        if isinstance(update, Subagent):
+            return self._subagent(session_id, session_id, update)
+        return [{"sessionId": session_id, "update": body} for body in self._bodies(update)]
+
+    def message_id(self, chunk: MessageChunk) -> str | None:
+        """The id of the message that a piece belongs to; None for a piece of one that was told whole."""
+        if chunk.message_id is not None:
+            self._nameless = None
+            if chunk.message_id == self._whole and chunk.role == "user":
+                return None
+            return v2.message_id(chunk.role, chunk.message_id)
+        if self._nameless is None or self._nameless[0] != chunk.role:
+            self._given += 1
+            self._nameless = chunk.role, f"{self._mark}-{self._given}"
+        return self._nameless[1]
+
+    def emptied(self, role: Role, identity: str) -> JsonObject | None:
+        """What comes before the first piece of a message of the history."""
+        if not self.history or identity in self._begun:
+            return None
+        self._begun.add(identity)
+        return {"sessionUpdate": v2.MESSAGES[role], "messageId": identity, "content": []}
+
+    def _bodies(self, update: Update) -> list[JsonObject]:
+        if isinstance(update, ToolOutput):
+            return self._output(update)
+        if isinstance(update, MessageChunk):
+            return self._chunk(update)
+        self._nameless = None
+        if isinstance(update, ToolCall):
+            return self._call(update)
+        if isinstance(update, ToolCallUpdate):
+            return self._patch(update)
+        if isinstance(update, Message):
+            self._whole = update.message_id
+        body = v2.body(update)
+        return [body] if body is not None else []
+
+    def _chunk(self, update: MessageChunk) -> list[JsonObject]:
+        identity = self.message_id(update)
+        if identity is None:
+            return []
+        emptied = self.emptied(update.role, identity)
+        body = v2.chunk(update.role, identity, v2.content_block(update.content))
+        return [body] if emptied is None else [emptied, body]
+
+    def _call(self, update: ToolCall) -> list[JsonObject]:
+        body = v2.tool_call(update)
+        if self.history:
+            body.setdefault("content", [])
+        if update.runs_in is None:
+            return [body]
+        self._terminals.add(update.id)
+        body["content"] = [*as_list(body.get("content")), _terminal(update.id)]
+        terminal: JsonObject = {"sessionUpdate": "terminal_update", "terminalId": update.id, "cwd": update.runs_in}
+        command = (update.raw_input or {}).get("command")
+        if isinstance(command, str):
+            terminal["command"] = command
+        if self.history:
+            terminal |= {"output": {"data": ""}, "exitStatus": None}
+        return [terminal, body]
+
+    def _output(self, update: ToolOutput) -> list[JsonObject]:
+        if not update.data:
+            return []
+        told: list[JsonObject] = []
+        if update.id not in self._terminals:
+            self._terminals.add(update.id)
+            told += [
+                {"sessionUpdate": "terminal_update", "terminalId": update.id},
+                {
+                    "sessionUpdate": "tool_call_content_chunk",
+                    "toolCallId": update.id,
+                    "content": _terminal(update.id),
+                },
+            ]
+        # Half a surrogate pair is not text that can be sent: it becomes a question mark.
+        data = b64encode(update.data.encode("utf-8", "replace")).decode("ascii")
+        told.append({"sessionUpdate": "terminal_output_chunk", "terminalId": update.id, "data": data})
+        return told
+
+    def _patch(self, update: ToolCallUpdate) -> list[JsonObject]:
+        body = v2.tool_call_update(update)
+        if update.id not in self._terminals:
+            return [body]
+        if update.content is not None:
+            body["content"] = [*as_list(body.get("content")), _terminal(update.id)]
+        if update.status not in ("completed", "failed"):
+            return [body]
+        self._terminals.discard(update.id)
+        status: JsonObject = {} if update.exit_code is None else {"exitCode": update.exit_code}
+        ended: JsonObject = {"sessionUpdate": "terminal_update", "terminalId": update.id, "exitStatus": status}
+        return [ended, body]
+
+    def _subagent(self, session_id: str, place: str, update: Subagent) -> list[JsonObject]:
+        self._nameless = None
+        body: JsonObject = {
+            "sessionUpdate": "subagent_update",
+            "sessionId": v1.subagent_id(session_id, update.id),
+            "state": {"state": update.state},
+        }
+        if update.title is not None:
+            body["title"] = update.title
+        if update.description is not None:
+            body["description"] = update.description
+        return [{"sessionId": place, "update": body}]
+
+
+def _terminal(call_id: str) -> JsonObject:
+    return {"type": "terminal", "terminalId": call_id}
