@@ -1,6 +1,7 @@
 """The published ACP schemas, unstable parts included, as a judge of every line the agent sends.
 
-The schemas, one for each protocol version, are those of the npm package @agentclientprotocol/sdk 2.4.0, which `make install` fetches.
+The schemas, one for each protocol version, are those of the npm package @agentclientprotocol/sdk
+2.4.0, which `make install` fetches.
 A message is checked against the definition of its method alone (`x-method` and `x-side` in the
 schema), and a session update against its own variant, so that an error names the field that is wrong.
 """

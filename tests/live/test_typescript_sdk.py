@@ -38,3 +38,29 @@ async def test_the_typescript_sdk_drives_two_backends_on_one_connection(both: La
         else:
             assert len(cast(list[object], seen["listed"])) == 1
     assert await none_left(str(both.folder), 5) == {}
+
+
+async def test_the_typescript_sdks_draft_of_v2_drives_the_whole_life_of_a_session_on_both_backends(both: Lab) -> None:
+    bridge = [sys.executable, "-m", "acp_manifold.bridge"]
+    script = SCRIPTS / "typescript_sdk_v2.mjs"
+    status, out, err = await run_node(script, NODE_MODULES, both.cwd, *bridge, env=both.env, cwd=both.cwd)
+    assert status == 0, err
+    report = cast(JsonObject, json.loads(out))
+    assert obj(report, "greeting")["protocolVersion"] == 2
+    assert (report["unknown"], report["exit"]) == (-32002, 0)
+    for backend in ("claude", "codex"):
+        seen = obj(report, backend)
+        assert (seen["allowed"], seen["question"]) == ("end_turn", ["tool_call"])
+        assert seen["states"] == ["running", "requires_action", "running", "idle"]
+        assert f"out-of-{backend}" in str(seen["printed"])
+        assert (seen["queued"], seen["cancelled"]) == (-32800, "cancelled")
+        title = f"{backend} title"
+        assert seen["title"] == seen["resumedTitle"] == title
+        assert seen["status"] == {"status": "open", "state": {"state": "idle", "background": []}}
+        assert (seen["echoed"], seen["sameIds"]) == (True, True)
+        replayed = cast(list[list[str]], seen["replayed"])
+        assert replayed[0][0] == "user_message" and replayed[1] == ["agent_message", f"from {backend}"]
+        assert (seen["goesOn"], seen["forked"]) == ("end_turn", "end_turn")
+        assert cast(list[str], seen["listed"])[0] == title
+        assert seen["archived"] == [None, True] and seen["left"] == [title, None]
+    assert await none_left(str(both.folder), 5) == {}

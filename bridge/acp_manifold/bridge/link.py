@@ -67,7 +67,7 @@ class Listener(Protocol):
         """Render an update and queue it."""
         ...
 
-    def opened(self, options: tuple[ConfigOption, ...]) -> JsonObject:
+    def opened(self, held: tuple[ConfigOption, ...]) -> JsonObject:
         """What the answer to the request that opens the session says of its options."""
         ...
 

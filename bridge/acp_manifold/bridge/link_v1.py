@@ -73,10 +73,10 @@ class ListenerV1:
     def _notify(self, params: JsonObject) -> None:
         self._outbound.send({"jsonrpc": "2.0", "method": "session/update", "params": params}, self._session_id)
 
-    def opened(self, options_held: tuple[ConfigOption, ...]) -> JsonObject:
+    def opened(self, held: tuple[ConfigOption, ...]) -> JsonObject:
         """What the answer says of the options; see `Listener.opened`."""
-        self._mode = options.current_mode(options_held)
-        return options.opened(options_held, self._link.can)
+        self._mode = options.current_mode(held)
+        return options.opened(held, self._link.can)
 
 
 class LinkV1(Link):

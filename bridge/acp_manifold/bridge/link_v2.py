@@ -22,7 +22,6 @@ from acp_manifold.translators.updates import (
     Question,
     Role,
     SessionInfo,
-    SessionState,
     Text,
     TurnEnd,
     Update,
@@ -52,8 +51,6 @@ class ListenerV2:
         self._chunk_key: tuple[str, Role, str] | None = None
         """Of the last text chunk, so that `_chunk_render` can be used again."""
         self._chunk_render: Callable[[str], bytes] | None = None
-        self._cancellable: frozenset[str] = frozenset()
-        """The tool calls that the client knows it may cancel."""
 
     def history_told(self) -> None:
         """What comes from now on is said now."""
@@ -63,9 +60,6 @@ class ListenerV2:
         """Render an update and queue it; see `Listener.tell`."""
         if isinstance(update, MessageChunk) and isinstance(update.content, Text):
             self._say(update, update.content.text)
-        elif isinstance(update, SessionState):
-            self._offer_cancel(update)
-            self._send(self._telling.updates(self._session_id, update))
         elif not isinstance(update, PlanChunk):
             # The pieces of a plan in words are told at its end, as the whole that it is.
             self._send(self._telling.updates(self._session_id, update))
@@ -84,21 +78,13 @@ class ListenerV2:
             render = self._chunk_render = partial(_render_chunk, *key)
         self._outbound.send_text(self._session_id, key, text, render)
 
-    def _offer_cancel(self, state: SessionState) -> None:
-        """Say which tool calls go on in the background, where each can be ended by itself."""
-        offered = frozenset(task.tool_call_id for task in state.background if task.tool_call_id is not None)
-        for call_id in sorted(offered ^ self._cancellable):
-            body = v2.cancellable(call_id, call_id in offered)
-            self._send([{"sessionId": self._session_id, "update": body}])
-        self._cancellable = offered
-
     def _send(self, told: list[JsonObject]) -> None:
         for params in told:
             self._outbound.send({"jsonrpc": "2.0", "method": "session/update", "params": params}, self._session_id)
 
-    def opened(self, options: tuple[ConfigOption, ...]) -> JsonObject:
+    def opened(self, held: tuple[ConfigOption, ...]) -> JsonObject:
         """What the answer says of the options; see `Listener.opened`."""
-        return {"configOptions": v2_options.config_options(options)}
+        return {"configOptions": v2_options.config_options(held)}
 
 
 class LinkV2(Link):

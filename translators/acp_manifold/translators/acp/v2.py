@@ -133,8 +133,16 @@ def tool_call_patch(update: ToolCallUpdate) -> JsonObject:
 
 def cancellable(call_id: str, possible: bool) -> JsonObject:
     """A patch that says whether `tool_call/cancel` ends a tool call."""
-    can: JsonObject | None = {"cancel": {}} if possible else None
-    return {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "capabilities": can}
+    return {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "capabilities": _cancel(possible)}
+
+
+def cancellable_terminal(terminal_id: str, possible: bool) -> JsonObject:
+    """A patch that says whether `terminal/cancel` ends what runs in a terminal."""
+    return {"sessionUpdate": "terminal_update", "terminalId": terminal_id, "capabilities": _cancel(possible)}
+
+
+def _cancel(possible: bool) -> JsonObject | None:
+    return {"cancel": {}} if possible else None
 
 
 def _locations(update: ToolCall | ToolCallUpdate) -> list[JsonObject]:
@@ -204,10 +212,6 @@ def _compaction(update: Compaction) -> JsonObject:
     return wire
 
 
-def _state_update(update: SessionState) -> JsonObject:
-    return {"sessionUpdate": "state_update", **state(update)}
-
-
 def state(update: SessionState) -> JsonObject:
     """What goes on in a session, with all that goes on in its background."""
     wire: JsonObject = {"state": update.state, "background": [_background(task) for task in update.background]}
@@ -258,5 +262,4 @@ _RENDERERS: dict[type, Callable[[Any], JsonObject]] = {
     Options: _options,
     Notice: _notice,
     Compaction: _compaction,
-    SessionState: _state_update,
 }

@@ -16,6 +16,7 @@ from acp_manifold.translators.updates import (
     MessageChunk,
     OfSubagent,
     Role,
+    SessionState,
     Subagent,
     ToolCall,
     ToolCallUpdate,
@@ -45,6 +46,8 @@ class Telling:
         """The message that was told whole last: its pieces are told already."""
         self._terminals: set[str] = set()
         """The calls that are open whose output is told as a terminal's."""
+        self._cancellable: dict[str, bool] = {}
+        """The calls that the client knows it may cancel, and whether their terminals as well."""
 
     def updates(self, session_id: str, update: Update) -> list[JsonObject]:
         """The params of each `session/update` that tells it, in order; none where there is nothing to tell."""
@@ -77,11 +80,29 @@ class Telling:
         self._begun.add(identity)
         return {"sessionUpdate": v2.MESSAGES[role], "messageId": identity, "content": []}
 
+    def _state(self, update: SessionState) -> list[JsonObject]:
+        """The state, behind news of which tool calls go on in the background: each can be ended by itself there."""
+        offered = {task.tool_call_id for task in update.background if task.tool_call_id is not None}
+        told: list[JsonObject] = []
+        for call_id in sorted(offered - self._cancellable.keys()):
+            self._cancellable[call_id] = call_id in self._terminals
+            told += self._cancel(call_id, True)
+        for call_id in sorted(self._cancellable.keys() - offered):
+            told += self._cancel(call_id, False)
+            del self._cancellable[call_id]
+        return [*told, {"sessionUpdate": "state_update", **v2.state(update)}]
+
+    def _cancel(self, call_id: str, possible: bool) -> list[JsonObject]:
+        of_terminal = [v2.cancellable_terminal(call_id, possible)] if self._cancellable[call_id] else []
+        return [*of_terminal, v2.cancellable(call_id, possible)]
+
     def _bodies(self, update: Update) -> list[JsonObject]:
         if isinstance(update, ToolOutput):
             return self._output(update)
         if isinstance(update, MessageChunk):
             return self._chunk(update)
+        if isinstance(update, SessionState):
+            return self._state(update)
         self._nameless = None
         if isinstance(update, ToolCall):
             return self._call(update)
@@ -122,14 +143,9 @@ class Telling:
         told: list[JsonObject] = []
         if update.id not in self._terminals:
             self._terminals.add(update.id)
-            told += [
-                {"sessionUpdate": "terminal_update", "terminalId": update.id},
-                {
-                    "sessionUpdate": "tool_call_content_chunk",
-                    "toolCallId": update.id,
-                    "content": _terminal(update.id),
-                },
-            ]
+            place: JsonObject = {"sessionUpdate": "tool_call_content_chunk", "toolCallId": update.id}
+            told.append({"sessionUpdate": "terminal_update", "terminalId": update.id})
+            told.append({**place, "content": _terminal(update.id)})
         # Half a surrogate pair is not text that can be sent: it becomes a question mark.
         data = b64encode(update.data.encode("utf-8", "replace")).decode("ascii")
         told.append({"sessionUpdate": "terminal_output_chunk", "terminalId": update.id, "data": data})
