@@ -37,6 +37,13 @@ LATER = {
     "acp_manifold.adapters.claude.scan",
     "acp_manifold.adapters.claude.session",
     "acp_manifold.translators.claude.records",
+    "acp_manifold.bridge.link_v2",
+    "acp_manifold.bridge.methods.v2",
+    "acp_manifold.translators.acp.patches",
+    "acp_manifold.translators.acp.v2",
+    "acp_manifold.translators.acp.v2_options",
+    "acp_manifold.translators.acp.v2_requests",
+    "acp_manifold.translators.acp.v2_telling",
 }
 """What no answer to `initialize` needs, and nobody waits for who only asks for that."""
 

@@ -7,7 +7,8 @@ from then on every wait, and the end of the client, fails with it. Waits are on 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable
+from base64 import b64decode
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -64,7 +65,7 @@ class Question:
 
     @property
     def tool_call(self) -> JsonObject:
-        return obj(self.params, "toolCall")
+        return obj(obj(self.params, "subject") or self.params, "toolCall")
 
     def option(self, kind: str) -> str:
         """The id of the first option of this kind, such as `allow_once`."""
@@ -174,10 +175,44 @@ class Pending:
         raise AssertionError(f"{self.method} was to fail, and gave {result}")
 
 
+class Turn(Pending):
+    """A prompt of a v2 client, which has its answer when its turn is over, as one of v1 has it."""
+
+    def __init__(self, client: Client, request_id: Id, session: str) -> None:
+        super().__init__(client, request_id, "session/prompt")
+        self._session = session
+        self._heard = len(client.updates)
+
+    @property
+    def done(self) -> bool:
+        """Whether the turn is over, or the prompt was refused."""
+        return self.response is not None and ("error" in self.response or self._end() is not None)
+
+    async def answer(self, limit: float = ANSWER_LIMIT) -> JsonObject:
+        """The state that the turn ended in; for what is raised see `Pending.answer`."""
+        await super().answer(limit)
+        state = await self._client.wait_for(self._end, "the end of a turn", limit)
+        if "error" in state:
+            raise AcpError(obj(state, "error"))
+        return state
+
+    def _end(self) -> JsonObject | None:
+        named = obj(self.response or {}, "result").get("messageId")
+        taken = False
+        for update in self._client.updates[self._heard :]:
+            if update.session == self._session:
+                taken = taken or (update.kind == "user_message" and update.body["messageId"] == named)
+                if taken and update.kind == "state_update" and "stopReason" in update.body:
+                    return update.body
+        return None
+
+
 class Client:
     """One connection to an agent. Made by `connected`."""
 
     def __init__(self) -> None:
+        self.version = 1
+        """The protocol version to initialize with, and by whose schema all is judged."""
         self.updates: list[Update] = []
         self.questions: list[Question] = []
         self.lines: list[JsonObject] = []
@@ -220,9 +255,11 @@ class Client:
 
     def start(self, method: str, params: object, *, request_id: Id = None) -> Pending:
         """Send a request and don't wait for its answer."""
-        pending = Pending(self, next(self._ids) if request_id is None else request_id, method)
+        return self._start(Pending(self, next(self._ids) if request_id is None else request_id, method), params)
+
+    def _start(self, pending: Pending, params: object) -> Pending:
         self._pending[type(pending.id), pending.id] = pending
-        self.send({"jsonrpc": "2.0", "id": pending.id, "method": method, "params": params})
+        self.send({"jsonrpc": "2.0", "id": pending.id, "method": pending.method, "params": params})
         return pending
 
     async def request(self, method: str, params: object, *, limit: float = ANSWER_LIMIT) -> JsonObject:
@@ -253,9 +290,13 @@ class Client:
         raise TimeoutError(f"{what} did not come within {limit} s; the last heard: {self.lines[-3:]}")
 
     async def initialize(self, **capabilities: object) -> JsonObject:
-        """The usual opening, as ACP v1."""
+        """The usual opening."""
         info = {"name": "acp-manifold tests", "version": "0"}
-        params = {"protocolVersion": 1, "clientCapabilities": capabilities, "clientInfo": info}
+        params: JsonObject = {"protocolVersion": self.version}
+        if self.version == 1:
+            params |= {"clientCapabilities": capabilities, "clientInfo": info}
+        else:
+            params |= {"capabilities": capabilities, "info": info}
         return await self.request("initialize", params)
 
     async def new_session(self, cwd: str, backend: str | None = None, title: str | None = None) -> str:
@@ -265,8 +306,22 @@ class Client:
         return text(await self.request("session/new", params), "sessionId")
 
     def prompt(self, session: str, words: str) -> Pending:
-        """Send a text prompt and don't wait for the end of its turn."""
-        return self.start("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": words}]})
+        """Send a text prompt and don't wait for the end of its turn, which is the answer."""
+        return self.say(session, [{"type": "text", "text": words}])
+
+    def say(self, session: str, prompt: Sequence[Mapping[str, object]]) -> Pending:
+        """Send a prompt and don't wait for the end of its turn, which is the answer."""
+        params: JsonObject = {"sessionId": session, "prompt": prompt}
+        if self.version == 1:
+            return self.start("session/prompt", params)
+        return self._start(Turn(self, next(self._ids), session), params)
+
+    async def load(self, session: str, cwd: str) -> JsonObject:
+        """Open a session of the store and have its history told."""
+        params: JsonObject = {"sessionId": session, "cwd": cwd, "mcpServers": []}
+        if self.version == 1:
+            return await self.request("session/load", params)
+        return await self.request("session/resume", {**params, "replayFrom": {"type": "start"}})
 
     async def ask(self, session: str, words: str) -> str:
         """Run a whole turn and give its stop reason."""
@@ -283,6 +338,21 @@ class Client:
     def said(self, session: str, kind: str = "agent_message_chunk") -> str:
         """The text of all chunks of one kind of one session, joined."""
         return "".join(text(obj(body, "content"), "text") for body in self.heard(session, kind))
+
+    def calls(self, session: str) -> list[JsonObject]:
+        """The updates that began tool calls: in v2, the first of each."""
+        if self.version == 1:
+            return self.heard(session, "tool_call")
+        first: dict[object, JsonObject] = {}
+        for body in self.heard(session, "tool_call_update"):
+            first.setdefault(body["toolCallId"], body)
+        return list(first.values())
+
+    def shown(self, session: str) -> str:
+        """The text that tool calls showed, and what commands printed into terminals."""
+        bodies = [item for body in self.heard(session) for item in as_objects(body.get("content"))]
+        printed = [b64decode(text(body, "data")).decode() for body in self.heard(session, "terminal_output_chunk")]
+        return "".join([*printed, *(text(obj(item, "content"), "text") for item in bodies)])
 
     def titles(self, session: str) -> list[object]:
         """The titles the session was announced with, in order."""
@@ -372,7 +442,7 @@ class Client:
         message = as_object(message)
         self.lines.append(message)
         pending = None if "method" in message else self._answered(message)
-        schema().check(message, answers=pending.method if pending else None)
+        schema(self.version).check(message, answers=pending.method if pending else None)
         if pending is not None:
             pending.response = message
         params = obj(message, "params")

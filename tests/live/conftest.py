@@ -48,9 +48,20 @@ def both(lab: MakeLab) -> Lab:
     return lab()
 
 
+both_versions = pytest.mark.parametrize("version", [1, 2])
+"""On a test that is the same in both versions of the protocol."""
+
+
 @pytest.fixture
-async def agent(lab_agent: Client) -> Client:
+def version() -> int:
+    """The protocol version that is spoken, unless the test has it as a parameter."""
+    return 1
+
+
+@pytest.fixture
+async def agent(lab_agent: Client, version: int) -> Client:
     """A bridge with all backends, initialized."""
+    lab_agent.version = version
     await lab_agent.initialize()
     return lab_agent
 

@@ -94,8 +94,8 @@ class World(Protocol):
 
 
 @asynccontextmanager
-async def started(lab: World, *flags: str) -> AsyncGenerator[Client]:
-    """`acp-manifold` as a process in the lab, and a client connected to it.
+async def started(lab: World, *flags: str, version: int = 1) -> AsyncGenerator[Client]:
+    """`acp-manifold` as a process in the lab, and a client connected to it that will speak this protocol version.
 
     At the end its input is closed; it has to exit with status 0 in `EXIT_LIMIT` seconds, and no
     process of the lab may be left then. A test that fails by itself just has everything killed.
@@ -105,6 +105,7 @@ async def started(lab: World, *flags: str) -> AsyncGenerator[Client]:
         process = await anyio.open_process(command, env=lab.env, cwd=lab.folder, stderr=log)
     assert process.stdout is not None and process.stdin is not None
     client = Client()
+    client.version = version
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.run_reader, process.stdout)

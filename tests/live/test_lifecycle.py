@@ -20,11 +20,11 @@ from anyio import to_thread
 
 from acp_manifold.bridge.backend import SessionSpec
 from acp_manifold.translators.forms import FormAnswer
-from acp_manifold.translators.narrow import JsonObject, as_object, obj, text
+from acp_manifold.translators.narrow import JsonObject, as_object, as_objects, obj, text
 from acp_manifold.translators.updates import Text
 
 from .client import Client, leave_open
-from .conftest import MakeLab
+from .conftest import MakeLab, both_versions
 from .lab import Lab, backends, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
@@ -48,22 +48,31 @@ def told(agent: Client, session: str, since: int = 0) -> list[str]:
     for update in agent.updates[since:]:
         if update.session != session:
             continue
-        if "chunk" in update.kind:
-            name = update.kind.removesuffix("_message_chunk")
-            words = text(obj(update.body, "content"), "text")
+        if "message" in update.kind:
+            if not update.body.get("content"):
+                continue
+            name = update.kind.removesuffix("_chunk").removesuffix("_message")
+            blocks = as_objects(update.body["content"]) or [obj(update.body, "content")]
+            words = "".join(text(block, "text") for block in blocks)
             found[-1:] = (
                 [(name, found[-1][1] + words)] if found and found[-1][0] == name else [*found[-1:], (name, words)]
             )
-        elif update.kind == "tool_call":
-            found.append(("call", text(update.body, "toolCallId")))
+        elif update.kind in ("tool_call", "tool_call_update"):
+            call = ("call", text(update.body, "toolCallId"))
+            # In v2 a call begins with the first update of it.
+            if update.kind == "tool_call" or (agent.version == 2 and call not in found):
+                found.append(call)
     return [f"{name}: {words}" for name, words in found]
 
 
+@both_versions
 @both_backends
-async def test_a_fork_is_there_before_its_first_prompt_and_goes_on_by_itself(lab: MakeLab, backend: str) -> None:
+async def test_a_fork_is_there_before_its_first_prompt_and_goes_on_by_itself(
+    lab: MakeLab, backend: str, version: int
+) -> None:
     both = lab()
     elsewhere = both.directory("elsewhere")
-    async with started(both) as agent:
+    async with started(both, version=version) as agent:
         await agent.initialize()
         source = await agent.new_session(both.cwd, backend)
         await agent.ask(source, "RUN[echo hi] ;; TEXT<<first answer>>")
@@ -82,18 +91,18 @@ async def test_a_fork_is_there_before_its_first_prompt_and_goes_on_by_itself(lab
         assert (await running.answer())["stopReason"] == "end_turn"
         assert await agent.ask(source, "TEXT<<in the source>>") == "end_turn"
         await agent.request("session/close", {"sessionId": fork})
-    async with started(both) as agent:
+    async with started(both, version=version) as agent:
         await agent.initialize()
         listed = await rows(agent)
         assert (listed[fork]["title"], listed[source]["title"]) == ("Copy", "Mine")
-        await agent.request("session/load", opening(fork, elsewhere))
+        await agent.load(fork, elsewhere)
         said = told(agent, fork)
         assert said[0] == "user: RUN[echo hi] ;; TEXT<<first answer>>" and "agent: first answer" in said
         assert await agent.ask(fork, "TEXT<<in the copy>>") == "end_turn"
         assert "first answer" in json.dumps(both.model.requests[-1].body), "the model is told what was said before"
         listed = await rows(agent)
         assert list(listed) == [fork, source] and listed[fork]["title"] == "Copy"
-        await agent.request("session/load", opening(source, both.cwd))
+        await agent.load(source, both.cwd)
         assert told(agent, source)[-1] == "agent: in the source"
         assert "in the copy" not in str(told(agent, source))
 
@@ -150,10 +159,11 @@ class Deaf:
     def form_done(self, form_id: str) -> None: ...
 
 
+@both_versions
 @both_backends
-async def test_the_archive_hides_a_session_and_gives_it_back(lab: MakeLab, backend: str) -> None:
+async def test_the_archive_hides_a_session_and_gives_it_back(lab: MakeLab, backend: str, version: int) -> None:
     both = lab()
-    async with started(both) as agent:
+    async with started(both, version=version) as agent:
         await agent.initialize()
         kept, session = [await agent.new_session(both.cwd, backend) for _ in range(2)]
         for one in (kept, session):
@@ -166,14 +176,14 @@ async def test_the_archive_hides_a_session_and_gives_it_back(lab: MakeLab, backe
         assert (await turn.answer())["stopReason"] == "cancelled" and question.withdrawn.is_set()
         assert list(await rows(agent)) == [kept]
         if backend == "codex":
-            for method in ("session/load", "session/set_title"):
+            for method in ("session/resume", "session/set_title"):
                 error = await agent.fails(method, opening(session, both.cwd, title="No"))
                 assert (error.code, as_object(error.data)["reason"]) == (-32600, "archived")
         else:
             await agent.request("session/set_title", {"sessionId": session, "title": "Put away"})
-            await agent.request("session/load", opening(session, both.cwd))
+            await agent.load(session, both.cwd)
             assert await agent.ask(session, "TEXT<<still away>>") == "end_turn"
-    async with started(both) as agent:
+    async with started(both, version=version) as agent:
         await agent.initialize()
         assert [(i, row["archived"]) for i, row in (await rows(agent)).items()] == [(kept, False)]
         assert [(i, row["archived"]) for i, row in (await rows(agent, archived="only")).items()] == [(session, True)]
@@ -211,6 +221,7 @@ async def test_the_archive_of_claude_agent_acp_is_read_and_taken_back(lab: MakeL
         assert titles[-1]["customTitle"] == "Mine"
 
 
+@both_versions
 @pytest.mark.case("L06")
 @both_backends
 async def test_a_load_in_mid_turn_tells_all_so_far_once_and_the_turn_and_its_question_go_on(
@@ -223,7 +234,7 @@ async def test_a_load_in_mid_turn_tells_all_so_far_once_and_the_turn_and_its_que
     turn = agent.prompt(session, f"RUN[echo one] ;; {words}")
     question = await agent.question(session)
     before, since = len(both.model.requests), len(agent.updates)
-    await agent.request("session/load", opening(session, both.cwd))
+    await agent.load(session, both.cwd)
     loaded = told(agent, session, since)
     assert loaded[:3] == ["user: TEXT<<before>>", "agent: before", f"user: RUN[echo one] ;; {words}"]
     calls = [line for line in loaded if line.startswith("call: ")]
@@ -231,14 +242,14 @@ async def test_a_load_in_mid_turn_tells_all_so_far_once_and_the_turn_and_its_que
     question.choose(question.option("allow_once"))
     await agent.wait_for(lambda: "agent: more" in told(agent, session, since), "what comes after the answer")
     since = len(agent.updates)
-    await agent.request("session/load", opening(session, both.cwd))
+    await agent.load(session, both.cwd)
     loaded = told(agent, session, since)
     both.model.gate("on").set()
     assert (await turn.answer())["stopReason"] == "end_turn"
     assert loaded[-1] == "agent: more" and told(agent, session, since)[-1] == "agent: more and the end"
     assert (Path(both.cwd) / "made").exists() and len(both.model.requests) > before
     since = len(agent.updates)
-    await agent.request("session/load", opening(session, both.cwd))
+    await agent.load(session, both.cwd)
     whole = told(agent, session, since)
     assert whole == [*loaded[:-1], "agent: more and the end"], "at rest it is the same"
     since = len(agent.updates)

@@ -11,7 +11,7 @@ from acp_manifold.translators.acp.requests import TITLE_METHODS
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
 from .client import AcpError, Client, Question, leave_open, reject
-from .conftest import MakeLab
+from .conftest import MakeLab, both_versions
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
@@ -43,13 +43,13 @@ def tool_states(agent: Client, session: str) -> list[tuple[object, object]]:
     return [(u["toolCallId"], u["status"]) for u in events if "status" in u]
 
 
+@both_versions
 @both_backends
 async def test_text_links_and_thoughts_of_a_turn(agent: Client, both: Lab, backend: str) -> None:
     session = await agent.new_session(both.cwd, backend)
     link = {"type": "resource_link", "uri": "file:///tmp/notes.md", "name": "notes.md"}
     words = {"type": "text", "text": "REASON[thinking it over] TEXT<<one <two> “three”\n>>"}
-    result = await agent.request("session/prompt", {"sessionId": session, "prompt": [link, words]})
-    assert result["stopReason"] == "end_turn"
+    assert (await agent.say(session, [link, words]).answer())["stopReason"] == "end_turn"
     assert agent.said(session) == "one <two> “three”\n"
     assert "thinking it over" in agent.said(session, "agent_thought_chunk")
     assert any("notes.md" in json.dumps(request.body) for request in both.model.requests)
@@ -58,6 +58,7 @@ async def test_text_links_and_thoughts_of_a_turn(agent: Client, both: Lab, backe
     assert agent.heard(session, "user_message_chunk") == []
 
 
+@both_versions
 @both_backends
 async def test_a_permission_is_asked_and_a_yes_runs_the_command(agent: Client, both: Lab, backend: str) -> None:
     session = await agent.new_session(both.cwd, backend)
@@ -69,18 +70,14 @@ async def test_a_permission_is_asked_and_a_yes_runs_the_command(agent: Client, b
     assert (Path(both.cwd) / "made.txt").read_text() == "made\n"
     states = tool_states(agent, session)
     assert states[-1] == (question.tool_call["toolCallId"], "completed")
-    (call,) = agent.heard(session, "tool_call")
+    (call,) = agent.calls(session)
     titles = [text(u, "title") for u in [call, *agent.heard(session, "tool_call_update")] if "title" in u]
     assert call["kind"] == "execute" and "made.txt" in titles[-1]
-    contents = [
-        text(obj(item, "content"), "text")
-        for update in agent.heard(session, "tool_call_update")
-        for item in as_objects(update.get("content"))
-    ]
-    assert any("made\n" in content for content in contents)
+    assert "made" in agent.shown(session)
     assert agent.said(session).split() == ["word0", "word1"]
 
 
+@both_versions
 @pytest.mark.case("P03")
 @both_backends
 async def test_a_no_refuses_the_call_and_the_turn_goes_on(agent: Client, both: Lab, backend: str) -> None:
@@ -115,6 +112,7 @@ async def test_an_answer_that_is_none_runs_nothing(agent: Client, both: Lab, bac
     assert not (Path(both.cwd) / "never.txt").exists()
 
 
+@both_versions
 @both_backends
 async def test_cancel_with_a_question_open_withdraws_it_and_the_next_prompt_works(
     agent: Client, both: Lab, backend: str
@@ -132,6 +130,7 @@ async def test_cancel_with_a_question_open_withdraws_it_and_the_next_prompt_work
     assert not (Path(both.cwd) / "late.txt").exists()
 
 
+@both_versions
 @pytest.mark.case("C01")
 @both_backends
 async def test_cancel_of_one_session_leaves_the_other_streaming(agent: Client, both: Lab, backend: str) -> None:
@@ -160,6 +159,7 @@ async def test_a_cancel_right_behind_its_prompt_cancels_it(agent: Client, both: 
     assert "usable" in agent.said(session)
 
 
+@both_versions
 @both_backends
 async def test_cancel_request_takes_back_one_waiting_prompt(agent: Client, both: Lab, backend: str) -> None:
     session = await agent.new_session(both.cwd, backend)
@@ -173,11 +173,12 @@ async def test_cancel_request_takes_back_one_waiting_prompt(agent: Client, both:
     assert "third" in agent.said(session) and "second" not in agent.said(session)
 
 
+@both_versions
 @pytest.mark.case("T01")
 @both_backends
-async def test_a_title_set_in_mid_turn_outlives_the_bridge(lab: MakeLab, backend: str) -> None:
+async def test_a_title_set_in_mid_turn_outlives_the_bridge(lab: MakeLab, backend: str, version: int) -> None:
     both = lab()
-    async with started(both) as agent:
+    async with started(both, version=version) as agent:
         await agent.initialize()
         session = await agent.new_session(both.cwd, backend)
         turn = agent.prompt(session, "Some work on payments SAY[2] GATE[mid] SAY[1]")
@@ -190,7 +191,7 @@ async def test_a_title_set_in_mid_turn_outlives_the_bridge(lab: MakeLab, backend
         await turn.answer()
         assert await listed_title(agent, session) == "Payments rework"
         assert agent.titles(session).count("Payments rework") == 1
-    async with started(both) as agent:
+    async with started(both, version=version) as agent:
         await agent.initialize()
         assert await listed_title(agent, session) == "Payments rework"
         stored = await agent.request("session/set_title", {"sessionId": session, "title": "At\trest"})
@@ -214,6 +215,7 @@ async def test_every_spelling_of_the_rename_stores_the_title(agent: Client, both
     assert len(both.model.requests) == asked
 
 
+@both_versions
 @pytest.mark.case("T06")
 @both_backends
 async def test_the_answer_the_list_and_the_store_hold_the_same_title(agent: Client, both: Lab, backend: str) -> None:
@@ -271,32 +273,35 @@ async def test_a_title_generated_too_late_is_dropped(agent: Client, both: Lab, b
     assert await listed_title(agent, session) == "Mine"
 
 
+@both_versions
 @both_backends
-async def test_load_tells_the_history_before_its_answer_and_resume_tells_none(lab: MakeLab, backend: str) -> None:
+async def test_load_tells_the_history_before_its_answer_and_resume_tells_none(
+    lab: MakeLab, backend: str, version: int
+) -> None:
     both = lab()
-    async with started(both) as agent:
+    async with started(both, version=version) as agent:
         await agent.initialize()
         session = await agent.new_session(both.cwd, backend)
         await agent.ask(session, "TEXT<<two>> " + command(backend, "echo out-put") + " ;; TEXT<<three>>")
     setup: JsonObject = {"sessionId": session, "cwd": both.cwd, "mcpServers": []}
-    async with started(both) as agent:
+    async with started(both, version=version) as agent:
         await agent.initialize()
-        result = await agent.request("session/load", setup)
+        result = await agent.load(session, both.cwd)
         assert as_objects(result["configOptions"])[0]["currentValue"] == backend
         assert agent.said(session, "user_message_chunk").startswith("TEXT<<two>>")
         assert [word.strip() for word in ("two", "three") if word in agent.said(session)] == ["two", "three"]
         assert agent.said(session).count("three") == 1
-        (call,) = agent.heard(session, "tool_call")
+        (call,) = agent.calls(session)
         assert "out-put" in text(call, "title")
         assert tool_states(agent, session)[-1] == (call["toolCallId"], "completed")
         before = len(agent.updates)
         assert await agent.ask(session, "TEXT<<four>>") == "end_turn"
         assert "two" not in "".join(text(obj(u.body, "content"), "text") for u in agent.updates[before:])
-    async with started(both) as agent:
+    async with started(both, version=version) as agent:
         await agent.initialize()
         await agent.request("session/resume", setup)
         assert agent.said(session) == agent.said(session, "user_message_chunk") == ""
-        assert agent.heard(session, "tool_call") == []
+        assert agent.calls(session) == []
         assert await agent.ask(session, "TEXT<<five>>") == "end_turn"
         assert agent.said(session) == "five"
 
@@ -320,6 +325,7 @@ async def test_one_list_over_both_backends_newest_first(agent: Client, both: Lab
     assert (await agent.fails("session/list", {"cursor": "made up"})).code == -32602
 
 
+@both_versions
 @both_backends
 async def test_close_frees_a_session_that_can_be_loaded_again(agent: Client, both: Lab, backend: str) -> None:
     closed, kept = [await agent.new_session(both.cwd, backend) for _ in range(2)]
@@ -332,28 +338,30 @@ async def test_close_frees_a_session_that_can_be_loaded_again(agent: Client, bot
     assert (await agent.prompt(closed, "x").error()).code == -32002
     both.model.gate("kept").set()
     assert (await running.answer())["stopReason"] == "end_turn"
-    await agent.request("session/load", {"sessionId": closed, "cwd": both.cwd, "mcpServers": []})
+    await agent.load(closed, both.cwd)
     assert await agent.ask(closed, "SAY[1]") == "end_turn"
 
 
+@both_versions
 @pytest.mark.case("L10")
 @both_backends
-async def test_delete_is_final_also_in_mid_turn_and_after_a_restart(lab: MakeLab, backend: str) -> None:
+async def test_delete_is_final_also_in_mid_turn_and_after_a_restart(lab: MakeLab, backend: str, version: int) -> None:
     both = lab()
-    async with started(both) as agent:
+    async with started(both, version=version) as agent:
         await agent.initialize()
         gone, kept = [await agent.new_session(both.cwd, backend) for _ in range(2)]
         await agent.ask(kept, "SAY[1]")
         await agent.ask(gone, "SAY[1]")
-        turn = agent.prompt(gone, "SAY[1] GATE[never]")
+        turn = agent.prompt(gone, "TEXT<<at work>> GATE[never]")
+        await agent.hears(gone, "at work")
         assert await agent.request("session/delete", {"sessionId": gone}) == {}
         assert (await turn.answer())["stopReason"] == "cancelled"
         assert list(rows_by_id(await agent.list_sessions())) == [kept]
         assert await agent.request("session/delete", {"sessionId": gone}) == {}
-    async with started(both) as agent:
+    async with started(both, version=version) as agent:
         await agent.initialize()
         assert list(rows_by_id(await agent.list_sessions())) == [kept]
-        for method in ("session/load", "session/resume", "session/set_title"):
+        for method in ("session/resume", "session/set_title", "session/fork"):
             params: JsonObject = {"sessionId": gone, "cwd": both.cwd, "mcpServers": [], "title": "x"}
             assert (await agent.fails(method, params)).code == -32002
 
@@ -423,6 +431,7 @@ async def test_edits_are_told_as_diffs_with_their_place(agent: Client, both: Lab
     assert call["kind"] == "edit"
 
 
+@both_versions
 async def test_a_failing_model_is_an_error_with_its_words_and_the_session_goes_on(agent: Client, both: Lab) -> None:
     for backend in ("claude", "codex"):
         session = await agent.new_session(both.cwd, backend)

@@ -12,6 +12,7 @@ from base64 import b64encode
 from acp_manifold.translators.acp import v1, v2
 from acp_manifold.translators.narrow import JsonObject, as_list
 from acp_manifold.translators.updates import (
+    Compaction,
     Message,
     MessageChunk,
     OfSubagent,
@@ -23,6 +24,9 @@ from acp_manifold.translators.updates import (
     ToolOutput,
     Update,
 )
+
+_ITEMS = (ToolCall, Message, Compaction)
+"""What stands between two messages; everything else happens beside them."""
 
 
 class Telling:
@@ -39,8 +43,8 @@ class Telling:
         self._mark = mark
         self._given = 0
         self._nameless: tuple[Role, str] | None = None
-        """The message without a name that is being told, while nothing else was told since."""
-        self._begun: set[str] = set()
+        """The message without a name that is being told, while no other item was told since."""
+        self._begun: set[tuple[Role, str]] = set()
         """The messages of the history that were emptied."""
         self._whole: str | None = None
         """The message that was told whole last: its pieces are told already."""
@@ -75,9 +79,9 @@ class Telling:
 
     def emptied(self, role: Role, identity: str) -> JsonObject | None:
         """What comes before the first piece of a message of the history."""
-        if not self.history or identity in self._begun:
+        if not self.history or (role, identity) in self._begun:
             return None
-        self._begun.add(identity)
+        self._begun.add((role, identity))
         return {"sessionUpdate": v2.MESSAGES[role], "messageId": identity, "content": []}
 
     def _state(self, update: SessionState) -> list[JsonObject]:
@@ -103,7 +107,8 @@ class Telling:
             return self._chunk(update)
         if isinstance(update, SessionState):
             return self._state(update)
-        self._nameless = None
+        if isinstance(update, _ITEMS):
+            self._nameless = None
         if isinstance(update, ToolCall):
             return self._call(update)
         if isinstance(update, ToolCallUpdate):
@@ -165,7 +170,6 @@ class Telling:
         return [ended, body]
 
     def _subagent(self, session_id: str, place: str, update: Subagent) -> list[JsonObject]:
-        self._nameless = None
         body: JsonObject = {
             "sessionUpdate": "subagent_update",
             "sessionId": v1.subagent_id(session_id, update.id),
