@@ -19,9 +19,9 @@ from acp_manifold.adapters.model.lab import private_environment
 from acp_manifold.bridge.backend import Backend
 from acp_manifold.bridge.backends import find_backends
 
-from . import delay, history, idle, lists, loads, renames
+from . import delay, history, idle, lists, loads, renames, rendering
 from .contestants import CLIS, HOW_TO_INSTALL, Cli, Contestant, ours, peers, same_programs
-from .report import Row, as_json, delay_rows, idle_rows, list_rows, load_rows, rename_rows, rows, table
+from .report import Row, as_json, delay_rows, idle_rows, list_rows, load_rows, rename_rows, rendering_rows, rows, table
 from .work import Figures, run_once
 
 MANY_RUNS = 3
@@ -65,8 +65,10 @@ async def _measure(
         alone = await _idle(idle_sessions, folder, url, backends) if idle_sessions else []
         listed = await _lists(everyone, runs, folder, url, backends)
         loaded = await _loads(everyone, runs, folder, url, backends)
+    click.echo("rendering", err=True)
+    rendered = rendering_rows(rendering.measure())
     click.echo("delays", err=True)
-    return results, [*delay_rows(await delay.measure()), *alone, *listed, *loaded]
+    return results, [*rendered, *delay_rows(await delay.measure()), *alone, *listed, *loaded]
 
 
 async def _compare(

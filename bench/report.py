@@ -13,6 +13,7 @@ from .idle import Idle
 from .lists import PROJECTS, TRANSCRIPTS, Lists
 from .loads import TURNS, Load
 from .renames import Renames
+from .rendering import Rendering
 from .work import MANY, STREAMED, Figures
 
 Results: TypeAlias = Mapping[tuple[Cli, bool], Sequence[Figures]]
@@ -130,6 +131,13 @@ def delay_rows(delays: Delays) -> list[Row]:
         _absolute(f"{name}, median", "ms", delays.median * 1e3, 2.0),
         _absolute(f"{name}, 99th percentile", "ms", delays.p99 * 1e3, 20.0),
     ]
+
+
+def rendering_rows(rendering: Rendering) -> list[Row]:
+    """The line about clients of ACP v2, which are compared with those of v1."""
+    v1 = rendering.v1 * 1e6
+    name = f"CPU per update for an ACP v2 client (v1: {v1:.1f} us)"
+    return [Row(name, "us", rendering.v2 * 1e6, None, None, v1, 1.2)]
 
 
 def idle_rows(idle: Idle) -> list[Row]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import anyio
 import pytest
@@ -111,3 +115,16 @@ async def test_v2_is_initialized_again_only_ahead_of_everything_else_and_v1_at_a
         await editor.request("initialize", protocolVersion=1)
         await editor.listed()
         assert (await editor.request("initialize", protocolVersion=2, info=INFO))["protocolVersion"] == 1
+
+
+@pytest.mark.parametrize(("flag", "requested", "answer"), [("v1", 2, '"protocolVersion":1'), ("v2", 1, "-32022")])
+async def test_one_version_alone_is_served_if_the_command_line_says_so(
+    tmp_path: Path, flag: str, requested: int, answer: str
+) -> None:
+    params = {"protocolVersion": requested, "info": INFO}
+    ask = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}).encode() + b"\n"
+    home = {"HOME": str(tmp_path), "CODEX_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "acp_manifold.bridge", "--backend", "claude", "--protocol", flag]
+    with anyio.fail_after(60):
+        done = await anyio.run_process(command, input=ask, env={**os.environ, **home})
+    assert answer in done.stdout.decode()

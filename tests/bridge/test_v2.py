@@ -12,6 +12,8 @@ import pytest
 
 from acp_manifold.bridge.backend import SessionRow
 from acp_manifold.bridge.errors import BackendFault
+from acp_manifold.translators.forms import Choice as FormChoice
+from acp_manifold.translators.forms import Field, Form, FormAnswer
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 from acp_manifold.translators.updates import (
     Diff,
@@ -251,8 +253,8 @@ async def test_everything_else_a_session_tells_has_its_form(tmp_path: Path) -> N
         told(MessageChunk("agent", Image("aGk=", "image/png"), "m"))
         told(MessageChunk("agent", Text("a notice")))
         told(Plan((PlanEntry("step", "pending"),)))
-        told(MessageChunk("agent", Text("another")))
         told(ToolCall("e", "Edit", "edit", content=(Diff("/src/a b.txt", "1\n2\n3\n4\n5\n", "1\n2\n3\nfour\n5"),)))
+        told(MessageChunk("agent", Text("another")))
         cli.finish()
         await editor.idle(session)
         (thought,) = editor.updates(session, "agent_thought_chunk")
@@ -487,5 +489,28 @@ async def test_what_is_added_to_a_turn_is_told_as_typed_to_who_typed_it(tmp_path
             await editor.update(session, "user_message_chunk")
         ]
         assert (chunk["messageId"], obj(chunk, "content")["text"]) == ("u2", "and more")
+        cli.finish()
+        await editor.idle(session)
+
+
+async def test_a_form_is_put_as_one_and_holds_the_session_up(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editors(alpha, versions=(2,), can={"elicitation": {"form": {}, "url": {}}}) as (editor,):
+        session = await editor.new(tmp_path)
+        cli = alpha.sessions[0]
+        editor.prompt(session, "go")
+        await cli.prompted()
+        form = Form("f", "Which one?", (Field("which", "one", choices=(FormChoice("a", "A"), FormChoice("b", "B"))),))
+        answers: list[FormAnswer] = []
+
+        async def ask() -> None:
+            answers.append(await cli.events.ask_form(form))
+
+        async with anyio.create_task_group() as tg:
+            tg.start_soon(ask)
+            asked = await editor.form(session)
+            assert states(editor, session) == ["running", "requires_action"]
+            asked.reply({"action": "accept", "content": {"which": "b"}})
+        assert (answers[0].action, answers[0].values) == ("accept", {"which": "b"})
         cli.finish()
         await editor.idle(session)

@@ -245,7 +245,7 @@ def test_a_patch_makes_the_new_text_of_the_old_one(old: str | None, new: str) ->
 
 def applied(old: str, patch: str) -> str:
     """The old text with the one hunk of a patch."""
-    head, mark, hunk = patch.partition("@@ -")
+    _, mark, hunk = patch.partition("@@ -")
     if not mark:
         return old
     span, _, body = hunk.partition(" @@\n")
