@@ -443,11 +443,14 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature(
         "sub-agents: their calls as tool calls, or sessions of their own (`subagent_update`)",
-        "yes, live",
-        "yes: as tool calls, with the agents' last words",
         "yes",
         "yes",
-        _UPDATES,
+        "yes",
+        "yes",
+        (
+            *_UPDATES,
+            "live/test_subagents.py::test_codex_sub_agents_are_sessions_of_their_own_and_nothing_of_them_is_the_parents",
+        ),
     ),
     Feature(
         "background work: its tool call goes on; listed, read and ended by [methods of ours](#background-work)",
