@@ -41,7 +41,7 @@ def played(stream: SubagentStream) -> list[Update]:
     line: JsonObject = {"threadId": "t", "turnId": "u"}
     command = {"type": "commandExecution", "id": "r", "command": "ls", "cwd": "/", "status": "inProgress"}
     told = stream.begun()
-    for method, params in (
+    lines: tuple[tuple[str, JsonObject], ...] = (
         ("turn/started", {"threadId": "t", "turn": {"id": "u", "rootTurnId": "p"}}),
         ("item/started", {**line, "item": {"type": "userMessage", "id": "p", "content": [_said("Look")]}}),
         ("item/agentMessage/delta", {**line, "itemId": "m", "delta": "two "}),
@@ -49,7 +49,8 @@ def played(stream: SubagentStream) -> list[Update]:
         ("thread/tokenUsage/updated", {**line, "tokenUsage": {}}),
         ("item/started", {**line, "item": command}),
         ("turn/completed", {"threadId": "t", "turn": {"id": "u", "status": "interrupted"}}),
-    ):
+    )
+    for method, params in lines:
         told += stream.notified(method, params)
     return told
 
