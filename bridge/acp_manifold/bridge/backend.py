@@ -95,6 +95,8 @@ class SessionRow(NamedTuple):
     additional_directories: tuple[str, ...] = ()
     archived: bool = False
     """Whether the store has it in its archive, or the query says that it is in ours."""
+    model: str | None = None
+    """The model it ran with last, where the store's list tells it."""
 
 
 class ListQuery(NamedTuple):

@@ -179,4 +179,4 @@ class Life:
         """A thread as the bridge lists it."""
         title = row.name or row.preview
         origin = self._origin(row.id, row.name) if row.name else None
-        return SessionRow(row.id, row.cwd, row.updated_at, title, origin, archived=row.archived)
+        return SessionRow(row.id, row.cwd, row.updated_at, title, origin, archived=row.archived, model=row.model)

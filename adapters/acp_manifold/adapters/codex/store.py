@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 
 from acp_manifold.bridge.backend import ListQuery
 from acp_manifold.bridge.errors import BackendFault, BridgeError, RemoteError, SessionNotFound
@@ -29,16 +29,23 @@ _FIRST = 20
 _AFTER_ALL = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
+_KINDS = (None, ("exec", "appServer"))
+"""The kinds of threads to list, a request each: those a person talked in, which no list of kinds names all of
+(a custom one has no name), and those of `codex exec` and its like, which are in no other list (codex-cli 0.163.0)."""
+
+
 async def list_threads(server: AppServer, query: ListQuery) -> list[ThreadRow]:
     """Threads of the store, ordered by (time, id), descending; Codex keeps the archived ones in a list of their own."""
-    if query.archived != "include":
-        return await _list(server, query, archived=query.archived == "only")
-    rows = await _list(server, query, archived=False) + await _list(server, query, archived=True)
-    return sorted(rows, key=_place, reverse=True)[: query.limit]
+    archives = {"exclude": (False,), "only": (True,)}.get(query.archived, (False, True))
+    found: dict[str, ThreadRow] = {}
+    for of_archive in archives:
+        for kinds in _KINDS:
+            found |= {row.id: row for row in await _list(server, query, kinds, archived=of_archive)}
+    return sorted(found.values(), key=_place, reverse=True)[: query.limit]
 
 
-async def _list(server: AppServer, query: ListQuery, *, archived: bool) -> list[ThreadRow]:
-    """One of the two lists.
+async def _list(server: AppServer, query: ListQuery, kinds: Sequence[str] | None, *, archived: bool) -> list[ThreadRow]:
+    """One of the lists.
 
     Codex orders by milliseconds and tells seconds: within the second of the last row wanted all rows
     are read, and put in order here.
@@ -46,7 +53,7 @@ async def _list(server: AppServer, query: ListQuery, *, archived: bool) -> list[
     rows: list[ThreadRow] = []
     cursor = _cursor(query.before[0]) if query.before else None
     while True:
-        page = await _page(server, query, cursor, archived=archived)
+        page = await _page(server, query, kinds, cursor, archived=archived)
         found = [row for raw in as_objects(page.get("data")) if (row := row_of(raw)) is not None]
         rows += [row for row in found if query.before is None or _place(row) < query.before]
         following = as_str(page.get("nextCursor"))
@@ -69,7 +76,9 @@ def _cursor(updated_at: str) -> str:
     return f"{updated_at[:19]}.999Z|{_AFTER_ALL}"
 
 
-async def _page(server: AppServer, query: ListQuery, cursor: str | None, *, archived: bool) -> JsonObject:
+async def _page(
+    server: AppServer, query: ListQuery, kinds: Sequence[str] | None, cursor: str | None, *, archived: bool
+) -> JsonObject:
     params: JsonObject = {
         "limit": max(1, min(_PAGE, query.limit + 1)),
         "sortKey": "recency_at",
@@ -79,6 +88,8 @@ async def _page(server: AppServer, query: ListQuery, cursor: str | None, *, arch
     }
     if query.cwd is not None:
         params["cwd"] = _spellings(query.cwd)
+    if kinds is not None:
+        params["sourceKinds"] = list(kinds)
     if archived:
         params["archived"] = True
     if cursor is not None:
