@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
-from typing import NamedTuple
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_object, as_objects, as_str, flag, obj, text
 from acp_manifold.translators.updates import (
@@ -27,6 +26,7 @@ from acp_manifold.translators.updates import (
     ToolStatus,
     Update,
 )
+from acp_manifold.translators.values import NamedTuple
 
 AGENT_TOOLS = frozenset({"Agent", "Task"})
 """The tools that set a sub-agent to work."""
