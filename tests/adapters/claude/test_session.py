@@ -173,7 +173,7 @@ async def test_a_form_that_the_cli_takes_back_is_withdrawn_and_a_page_is_told_to
 async def test_a_dialog_that_nobody_can_show_is_dismissed_and_told(
     fake: FakeClaude, backend: ClaudeBackend, work: Path, listener: Listener
 ) -> None:
-    request = {"subtype": "request_user_dialog", "dialog_kind": "permission_wizard", "payload": {}}
+    request = {"subtype": "request_user_dialog", "dialog_kind": "permission_wizard"}
     asks = emit({"type": "control_request", "request_id": "r9", "request": request})
     fake.plays([wait("user"), asks, wait("answer"), end("done")])
     with anyio.fail_after(5):

@@ -99,6 +99,7 @@ class Life:
         """
         carried = self.carried.get(session_id)
         if carried is None:
+            from acp_manifold.adapters.claude.carried import Carried
             from acp_manifold.adapters.claude.kept import Kept
 
             carried = self.carried[session_id] = Carried()
