@@ -67,10 +67,10 @@ async def test_what_codex_exec_did_is_in_the_list_and_goes_on_here(lab: MakeLab)
         await agent.initialize()
         here = await agent.new_session(codex.cwd)
         await agent.ask(here, "TEXT<<here>>")
-        (first, second) = await agent.list_sessions()
-        assert text(first, "sessionId") == here and text(second, "title") == "TEXT<<by itself>>"
-        session = text(second, "sessionId")
+        rows = {text(row, "sessionId"): text(row, "title") for row in await agent.list_sessions()}
+        assert rows.pop(here) == "TEXT<<here>>" and list(rows.values()) == ["TEXT<<by itself>>"]
+        (session,) = rows
         await agent.request("session/load", {"sessionId": session, "cwd": codex.cwd, "mcpServers": []})
         assert agent.said(session) == "by itself"
         assert await agent.ask(session, "TEXT<<, and on>>") == "end_turn"
-        assert told(await agent.list_sessions())[0][0] == session
+        assert agent.said(session) == "by itself, and on"
