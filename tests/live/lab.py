@@ -20,6 +20,7 @@ from anyio.abc import Process
 from acp_manifold.adapters.model import Model
 from acp_manifold.adapters.model.lab import private_environment
 from acp_manifold.bridge.backend import Backend
+from acp_manifold.bridge.backends import GROUP, ON_REQUEST
 
 from .client import Client
 from .leftovers import none_left
@@ -57,7 +58,7 @@ def backends(names: Sequence[str]) -> list[Backend]:
     Raises:
         AssertionError: One is not installed, or its CLI is not: `make install` brings all.
     """
-    points = {point.name: point for point in entry_points(group="acp_manifold.backends")}
+    points = {point.name: point for group in (GROUP, ON_REQUEST) for point in entry_points(group=group)}
     missing = [name for name in names if name not in points]
     assert not missing, f"No such backends: {missing}; `make install` installs acp-manifold with all of them"
     found = [cast(Backend, points[name].load()()) for name in names]

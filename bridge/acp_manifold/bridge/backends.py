@@ -1,4 +1,7 @@
-"""Finds the backends: entry points of the group `acp_manifold.backends`, so that anyone can add one."""
+"""Finds the backends: entry points of the group `acp_manifold.backends`, so that anyone can add one.
+
+Those of the group `acp_manifold.backends.on_request` are served only when they are named.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from .errors import BridgeError
 from .plugins import Plugin, plugins
 
 GROUP = "acp_manifold.backends"
+ON_REQUEST = "acp_manifold.backends.on_request"
 
 
 class NoBackend(BridgeError):
@@ -17,12 +21,15 @@ class NoBackend(BridgeError):
 
 
 def wanted_plugins(names: Sequence[str]) -> list[Plugin]:
-    """The entry points of the backends asked for, in order; none means all, by name.
+    """The entry points of the backends asked for, in order; none means all, by name,
+    but for those that are served only when named.
 
     Raises:
         NoBackend: A name is unknown.
     """
     known = plugins(GROUP)
+    if any(name not in known for name in names):
+        known = {**plugins(ON_REQUEST), **known}
     for name in names:
         if name not in known:
             raise NoBackend(f"no backend is called {name!r}; there are: {', '.join(sorted(known)) or 'none'}")

@@ -1,0 +1,147 @@
+"""What stands on the program's screen: its input box, a dialog in place of it, or neither yet. Pure.
+
+`Screen` emulates the terminal (pyte) and keeps what is painted; `look` reads it. Layouts are those of
+Claude Code 2.1.332: the input box lies between two rules, begins with `❯`, and what is only a hint in
+it is painted faint. A dialog takes the place of the box. Nothing is ever decided by a screen that says
+something about the conversation: that is what transcript, registry and hooks are for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import pyte
+
+Kind: TypeAlias = Literal["trust", "key", "onboarding", "login", "mode", "offline", "permission", "unknown"]
+
+_PROMPT: Final = "❯"
+_RULE: Final = re.compile(r"\s*─{20}")
+_FAINT: Final = 2
+_NOT_FAINT: Final = 22
+
+_MARKS: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = (
+    ("trust", re.compile(r"Is this a project you created or one you trust|Do you trust the (?:files|contents)")),
+    ("key", re.compile(r"Detected a custom API key in your environment")),
+    ("login", re.compile(r"Select login method|Paste code here if prompted|Login (?:expired|required)")),
+    ("offline", re.compile(r"Unable to connect to Anthropic services")),
+    (
+        "onboarding",
+        re.compile(r"Choose the text style|Let's get started|Security notes:|terminal setup", re.IGNORECASE),
+    ),
+    ("mode", re.compile(r"Make auto mode your default|Enable auto mode\?")),
+    ("permission", re.compile(r"Do you want to (?:proceed|make this edit|create|allow)|Would you like to proceed")),
+)
+"""What the dialogs are known by; the first that is found counts."""
+
+_CHOICE: Final = re.compile(r"^\s*❯ \S")
+
+
+class Dialog(NamedTuple):
+    """Something that stands in the way of the input box."""
+
+    kind: Kind
+    text: str
+    """Its lines, for people: the first ones, without rules."""
+
+
+class Sight(NamedTuple):
+    """What there is to see."""
+
+    box: str | None
+    """What is in the input box, hints left out; None if there is no box."""
+    dialog: Dialog | None
+
+    @property
+    def ready(self) -> bool:
+        """Whether the input box is there and nothing stands in its way."""
+        return self.box is not None and self.dialog is None
+
+
+class _Painted(pyte.Screen):
+    """pyte 0.8 knows no faint text, which is kept as italics here, and breaks at private forms of a sequence."""
+
+    def select_graphic_rendition(self, *attrs: int, private: bool = False) -> None:
+        if not private:
+            super().select_graphic_rendition(*_without_faint(attrs))
+
+
+def _without_faint(attrs: Sequence[int]) -> list[int]:
+    colour = next((place for place, attr in enumerate(attrs) if attr in (38, 48)), len(attrs))
+    # What follows on a colour's number are numbers that mean other things.
+    return [*({_FAINT: 3, _NOT_FAINT: 23}.get(attr, attr) for attr in attrs[:colour]), *attrs[colour:]]
+
+
+class Screen:
+    """The screen of one program."""
+
+    def __init__(self, rows: int, columns: int) -> None:
+        self._screen = _Painted(columns, rows)
+        self._stream = pyte.ByteStream(self._screen)
+        self.painted = 0
+        """Bytes taken in so far: whoever waits for something to appear waits for more."""
+
+    def feed(self, data: bytes) -> None:
+        """Take in what the program wrote."""
+        self.painted += len(data)
+        self._stream.feed(data)
+
+    @property
+    def lines(self) -> list[str]:
+        """What is painted, from top to bottom, without the space behind it."""
+        return [line.rstrip() for line in self._screen.display]
+
+    def look(self) -> Sight:
+        """What there is to see."""
+        return look(self._typed_lines())
+
+    def _typed_lines(self) -> list[str]:
+        """The lines, with what is faint in those of the box left out."""
+        lines = self.lines
+        for row in range(*_box_rows(lines)):
+            cells = self._screen.buffer[row]
+            columns = range(self._screen.columns)
+            shown = "".join("" if cells[column].italics else cells[column].data for column in columns)
+            lines[row] = shown.rstrip()
+        return lines
+
+    def last_words(self, count: int = 12) -> str:
+        """The last lines that are not blank, for error messages."""
+        return "\n".join([line for line in self.lines if line.strip()][-count:])
+
+
+def look(lines: Sequence[str]) -> Sight:
+    """Read a screen.
+
+    Args:
+        lines: From top to bottom; in the lines of an input box no hints.
+    """
+    first, end = _box_rows(lines)
+    if first < end:
+        rest = [lines[first].lstrip()[len(_PROMPT) :], *lines[first + 1 : end]]
+        return Sight("\n".join(line.strip() for line in rest).strip(), None)
+    shown = "\n".join(lines)
+    for kind, mark in _MARKS:
+        if mark.search(shown):
+            return Sight(None, Dialog(kind, _words(lines)))
+    if any(_CHOICE.match(line) for line in lines):
+        return Sight(None, Dialog("unknown", _words(lines)))
+    return Sight(None, None)
+
+
+def _box_rows(lines: Sequence[str]) -> tuple[int, int]:
+    """The first row of the input box and the one behind its last; nothing if there is no box."""
+    rules = [row for row, line in enumerate(lines) if _RULE.match(line)]
+    if len(rules) < 2:
+        return 0, 0
+    first, end = rules[-2] + 1, rules[-1]
+    # In shell mode the box begins with `!`: that is no box to type a prompt into.
+    if first >= end or not lines[first].lstrip().startswith(_PROMPT):
+        return 0, 0
+    return first, end
+
+
+def _words(lines: Sequence[str]) -> str:
+    kept = [" ".join(line.split()) for line in lines if line.strip() and not _RULE.match(line)]
+    return "\n".join(kept[:8])
