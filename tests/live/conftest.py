@@ -43,9 +43,10 @@ def lab(tmp_path: Path, lab_model: Model) -> MakeLab:
 
 
 @pytest.fixture
-def both(lab: MakeLab) -> Lab:
-    """The lab with all backends, the one that `agent` runs in."""
-    return lab()
+def both(lab: MakeLab, request: pytest.FixtureRequest) -> Lab:
+    """The lab with all backends, the one that `agent` runs in; with the one that the test is about in any case."""
+    named: object = request.getfixturevalue("backend") if "backend" in request.fixturenames else None
+    return lab("claude-tui", "codex") if named == "claude-tui" else lab()
 
 
 @pytest.fixture

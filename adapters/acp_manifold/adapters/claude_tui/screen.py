@@ -17,7 +17,7 @@ import pyte
 Kind: TypeAlias = Literal["trust", "key", "onboarding", "login", "mode", "offline", "permission", "unknown"]
 
 _PROMPT: Final = "❯"
-_RULE: Final = re.compile(r"\s*─{20}")
+_RULE: Final = re.compile(r"─{20}")
 _FAINT: Final = 2
 _NOT_FAINT: Final = 22
 
@@ -119,7 +119,7 @@ def look(lines: Sequence[str]) -> Sight:
     """
     first, end = _box_rows(lines)
     if first < end:
-        rest = [lines[first].lstrip()[len(_PROMPT) :], *lines[first + 1 : end]]
+        rest = [lines[first][len(_PROMPT) :], *lines[first + 1 : end]]
         return Sight("\n".join(line.strip() for line in rest).strip(), None)
     shown = "\n".join(lines)
     for kind, mark in _MARKS:
@@ -131,15 +131,16 @@ def look(lines: Sequence[str]) -> Sight:
 
 
 def _box_rows(lines: Sequence[str]) -> tuple[int, int]:
-    """The first row of the input box and the one behind its last; nothing if there is no box."""
-    rules = [row for row, line in enumerate(lines) if _RULE.match(line)]
-    if len(rules) < 2:
-        return 0, 0
-    first, end = rules[-2] + 1, rules[-1]
-    # In shell mode the box begins with `!`: that is no box to type a prompt into.
-    if first >= end or not lines[first].lstrip().startswith(_PROMPT):
-        return 0, 0
-    return first, end
+    """The first row of the input box and the one behind its last; nothing if there is no box.
+
+    The rule above it bears the session's title, as long as the screen is wide. In shell mode the box begins
+    with `!`: that is none to type a prompt into.
+    """
+    end = next((row for row in range(len(lines) - 1, 0, -1) if _RULE.match(lines[row])), 0)
+    for row in range(end - 1, 0, -1):
+        if lines[row].startswith(_PROMPT):
+            return (row, end) if lines[row - 1].rstrip().endswith("─") else (0, 0)
+    return 0, 0
 
 
 def _words(lines: Sequence[str]) -> str:
