@@ -53,9 +53,10 @@ class ClaudeBackend:
 
     name = "claude"
     label = "Claude Code"
-    install_hint = "pip install claude-agent-sdk, or npm install -g @anthropic-ai/claude-code"
+    install_hint: str = "pip install claude-agent-sdk, or npm install -g @anthropic-ai/claude-code"
     mcp_sse = True
     has_archive = False
+    store_of = "claude"
     endpoint_types: tuple[str, ...] = ("anthropic", "bedrock")
     """What Claude Code 2.1.332 speaks to an endpoint of which nothing but URL and headers is known."""
 

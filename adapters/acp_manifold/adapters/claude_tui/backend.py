@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from acp_manifold.adapters.claude.backend import ClaudeBackend
 from acp_manifold.adapters.claude.login import default_mode
 from acp_manifold.adapters.claude.program import config_dir, person_environment
-from acp_manifold.bridge.backend import BackendSession, Host, SessionEvents, SessionSpec
-from acp_manifold.bridge.errors import BackendFault
+from acp_manifold.bridge.backend import BackendSession, Host, Program, SessionEvents, SessionSpec
 
 if TYPE_CHECKING:
     from acp_manifold.adapters.claude_tui.hooks import HookServer
@@ -27,9 +26,18 @@ class ClaudeTuiBackend(ClaudeBackend):
 
     name = "claude-tui"
     label = "Claude Code (interactive)"
+    install_hint = (
+        "it needs a terminal as Linux and macOS have it; use --backend claude"
+        if sys.platform == "win32"
+        else ClaudeBackend.install_hint
+    )
     endpoint_types: tuple[str, ...] = ()
     """A client's endpoint is not put into the program."""
     _hooks: HookServer | None = None
+
+    def program(self) -> Program | None:
+        """The program, where there are terminals to run it in; see `Backend.program`."""
+        return None if sys.platform == "win32" else super().program()
 
     @asynccontextmanager
     async def running(self, host: Host) -> AsyncGenerator[None, None]:
@@ -49,10 +57,6 @@ class ClaudeTuiBackend(ClaudeBackend):
     async def _typed_into(
         self, command: tuple[str, ...], spec: SessionSpec, events: SessionEvents, session_id: str, resumed: bool
     ) -> AsyncGenerator[BackendSession, None]:
-        if sys.platform == "win32":
-            raise BackendFault(
-                "claude-tui needs a terminal as Linux and macOS have it: use --backend claude on Windows"
-            )
         from acp_manifold.adapters.claude_tui.hooks import serve_hooks
         from acp_manifold.adapters.claude_tui.serve import serve
 

@@ -15,7 +15,7 @@ import anyio
 
 from acp_manifold.adapters.claude_tui.paste import pastes, squeezed
 from acp_manifold.adapters.claude_tui.pty import Terminal
-from acp_manifold.adapters.claude_tui.readiness import Standing
+from acp_manifold.adapters.claude_tui.readiness import RESTING, Standing
 from acp_manifold.adapters.claude_tui.screen import Screen
 from acp_manifold.bridge.errors import BackendFault
 
@@ -28,6 +28,15 @@ CLEAR: Final = b"\x03"
 
 SEEN_LIMIT: Final = 5.0
 """Seconds for what was typed to be painted; 0.03 are usual, a second on a busy machine."""
+
+LEAVING: Final = 0.5
+"""Seconds in which what was submitted leaves the input box."""
+
+ENTER_AGAIN: Final = 1.0
+"""Seconds after which Enter is pressed again while what was typed is still in the box."""
+
+ENTERS: Final = 8
+"""How often: invisible characters take a second one, and one is lost now and then (2.1.332)."""
 
 PIECE_LIMIT: Final = 1.0
 """Seconds for one piece of several."""
@@ -53,17 +62,18 @@ class Keyboard:
         return self._screen.look().box or ""
 
     async def clear(self) -> None:
-        """Empty the input box of a program that is at rest.
+        """See the input box empty, of what was just submitted or by emptying it; in mid-turn it is left as it is.
 
         Raises:
             BackendFault: It can't be emptied.
             BackendGone: The program ended.
         """
         for _ in range(3):
-            if not self.box:
+            if await self._standing.until(lambda: True if not self.box else None, LEAVING):
                 return
-            await self._terminal.write(CLEAR)
-            await self._standing.until(lambda: True if not self.box else None, SEEN_LIMIT)
+            # While a turn runs it would stop that.
+            if self._standing.status.name in RESTING:
+                await self._terminal.write(CLEAR)
         if self.box:
             raise BackendFault("The input line of Claude Code can't be emptied; close the session and open it again")
 

@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.carried import Carried
 from acp_manifold.adapters.claude_tui.asking import Asking
-from acp_manifold.adapters.claude_tui.keyboard import Keyboard
+from acp_manifold.adapters.claude_tui.keyboard import ENTER_AGAIN, ENTERS, Keyboard
 from acp_manifold.adapters.claude_tui.paste import prompt as safe_prompt
 from acp_manifold.adapters.claude_tui.paste import safe, squeezed
 from acp_manifold.adapters.claude_tui.pty import Terminal
@@ -45,11 +45,8 @@ from acp_manifold.translators.updates import BackgroundTask, ConfigOption, Promp
 
 logger = logging.getLogger(__name__)
 
-ACCEPT_LIMIT: Final = 3.0
-"""Seconds after Enter in which a prompt is taken; 0.05 are usual. Then Enter is pressed again."""
-
-ENTERS: Final = 4
-"""How often Enter is pressed: invisible characters take a second one (2.1.332), a busy machine has lost one."""
+ACCEPT_LIMIT: Final = 15.0
+"""Seconds in which a prompt that has left the input box is taken; 0.05 are usual, several on a busy machine."""
 
 LAST_ROWS: Final = 0.5
 """Seconds after the end of work for the last records; 0.11 are usual (2.1.332)."""
@@ -200,7 +197,9 @@ class TuiSession:
                 await self._submit(turn, prompt, parts)
             if not turn.entered:
                 return TurnEnd("cancelled")
+            logger.debug("%s: the prompt is taken", self._terminal.name)
             await self._end_of(turn)
+            logger.debug("%s: the turn is over", self._terminal.name)
             return self._outcome(turn)
         except BackendGone as exc:
             # Taken or not: once Enter was pressed, it may be in the store.
@@ -229,17 +228,15 @@ class TuiSession:
         raise BackendFault("Claude Code took something else than the prompt, which was stopped; send it again")
 
     async def _press_enter(self, turn: _Turn) -> None:
+        logger.debug("%s: a prompt is typed", self._terminal.name)
         turn.entered = int(time.time() * 1000)
         for _ in range(ENTERS):
             await self._keyboard.enter()
-            await self._standing.until(lambda: self._taken(turn), ACCEPT_LIMIT)
-            if turn.submitted or turn.blocked:
+            taken = await self._standing.until(lambda: self._taken(turn), ENTER_AGAIN)
+            if taken is None and not self._keyboard.box:
+                taken = await self._standing.until(lambda: self._taken(turn), ACCEPT_LIMIT)
+            if taken is not None:
                 return
-            if not self._keyboard.box:
-                # It has left the box: on a busy machine the rest takes its time.
-                await self._standing.until(lambda: self._taken(turn), ACCEPT_LIMIT * ENTERS)
-                if turn.submitted or turn.blocked:
-                    return
         raise BackendFault("Claude Code does not take the prompt; close the session and open it again")
 
     def _taken(self, turn: _Turn) -> bool | None:
@@ -304,7 +301,7 @@ class TuiSession:
     async def _escape(self, turn: _Turn) -> None:
         """Press Escape until the work ends; never at rest, where it would mean something else."""
         try:
-            await self._standing.until(lambda: self._taken(turn), ACCEPT_LIMIT * ENTERS)
+            await self._standing.until(lambda: self._taken(turn), ACCEPT_LIMIT)
             for _ in range(ESCAPES):
                 if self._turn is not turn or self._over(turn):
                     return
@@ -325,6 +322,7 @@ class TuiSession:
     async def hook(self, call: JsonObject) -> JsonObject:
         """A hook of the program is called; see `hooks.Answerer`."""
         name = text(call, "hook_event_name")
+        logger.debug("%s: hook %s", self._terminal.name, name)
         self._follower.read()
         answer: JsonObject = {}
         if name == "MessageDisplay":
@@ -395,6 +393,7 @@ class TuiSession:
             self._set_gone(exc.message)
             await self._terminal.kill()
             return
+        logger.debug("%s: is ready", self._terminal.name)
         self._up.set()
         if self._turn is not None:
             self._turn.go.set()

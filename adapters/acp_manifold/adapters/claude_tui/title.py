@@ -17,7 +17,7 @@ from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.at_rest import write_title
-from acp_manifold.adapters.claude_tui.keyboard import Keyboard
+from acp_manifold.adapters.claude_tui.keyboard import ENTER_AGAIN, ENTERS, Keyboard
 from acp_manifold.adapters.claude_tui.readiness import Standing
 from acp_manifold.bridge.errors import BackendFault, BackendGone, BridgeError
 from acp_manifold.translators.claude.titles import stored_form
@@ -26,8 +26,6 @@ logger = logging.getLogger(__name__)
 
 RENAME_LIMIT: Final = 10.0
 """Seconds for the record of a rename; it is there 10 to 80 ms after Enter (2.1.332)."""
-
-_TRIES: Final = 2
 
 
 class TypedTitle:
@@ -67,6 +65,8 @@ class TypedTitle:
         self._known: str | None = None
         """The title in the memory of the program, as far as it was told by us or by a record."""
         self._typing: str | None = None
+        self._before: str | None = None
+        """What was known when it began to be typed."""
         self._told: str | None = None
         """What the record says of the title that is being typed."""
         self._owed: str | None = None
@@ -74,7 +74,9 @@ class TypedTitle:
 
     def recorded(self, title: str) -> None:
         """A record of a custom title was appended to the transcript."""
-        if self._typing is not None:
+        # The program appends the title it had once more in between; and it stores another one than was typed
+        # if a live session has that name.
+        if self._typing is not None and (title == self._typing or title != self._before):
             self._told = self._known = title
 
     def appended(self, title: str) -> bool:
@@ -125,20 +127,28 @@ class TypedTitle:
 
     async def _type(self, title: str) -> str:
         async with self._keyboard.using:
-            self._typing, self._told = title, None
-            before = self._known
-            self._known = title
+            before, self._known = self._known, title
+            self._typing, self._told, self._before = title, None, before
             try:
-                for _ in range(_TRIES):
-                    if not self._keyboard.box:
-                        # In two steps: as one, the program took it for a prompt (2.1.332).
-                        await self._keyboard.word("/rename ")
-                        await self._keyboard.put(title)
-                    await self._keyboard.enter()
-                    found = await self._standing.until(lambda: self._told, RENAME_LIMIT / _TRIES)
-                    if found is not None:
-                        return found
+                found = await self._typed(title)
             finally:
                 self._typing = None
+            if found is not None:
+                return found
             self._known = before
             raise BackendFault(f"Claude Code has not stored the title of session {self._id}; set it again")
+
+    async def _typed(self, title: str) -> str | None:
+        """What is stored once the command was typed; None if nothing is."""
+        await self._keyboard.clear()
+        # In two steps: as one, the program took it for a prompt (2.1.332).
+        await self._keyboard.word("/rename ")
+        await self._keyboard.put(title)
+        for _ in range(ENTERS):
+            await self._keyboard.enter()
+            found = await self._standing.until(lambda: self._told, ENTER_AGAIN)
+            if found is None and not self._keyboard.box:
+                found = await self._standing.until(lambda: self._told, RENAME_LIMIT)
+            if found is not None:
+                return found
+        return None
