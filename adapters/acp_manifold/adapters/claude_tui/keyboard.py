@@ -7,6 +7,7 @@ part of the paste, or submit without its last piece (Claude Code 2.1.332, on a b
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -24,7 +25,10 @@ logger = logging.getLogger(__name__)
 ENTER: Final = b"\r"
 ESCAPE: Final = b"\x1b"
 CLEAR: Final = b"\x03"
-"""Ctrl-C empties the input box, however many lines are in it. In an empty one, twice, it would end the program."""
+"""Ctrl-C empties the input box, however many lines are in it. Twice in a row it would end the program."""
+
+CLEAR_AGAIN: Final = 3.0
+"""Seconds after which it is no longer twice in a row, whatever was typed in between (2.1.332)."""
 
 SEEN_LIMIT: Final = 5.0
 """Seconds for what was typed to be painted; 0.03 are usual, a second on a busy machine."""
@@ -52,6 +56,7 @@ class Keyboard:
 
     def __init__(self, terminal: Terminal, screen: Screen, standing: Standing) -> None:
         self.using = anyio.Lock()
+        self._cleared_at = -math.inf
         self._terminal = terminal
         self._screen = screen
         self._standing = standing
@@ -73,6 +78,9 @@ class Keyboard:
                 return
             # While a turn runs it would stop that.
             if self._standing.status.name in RESTING:
+                await anyio.sleep_until(self._cleared_at + CLEAR_AGAIN)
+                await self._standing.until(lambda: True if not self._screen.is_leaving else None, CLEAR_AGAIN)
+                self._cleared_at = anyio.current_time()
                 await self._terminal.write(CLEAR)
         if self.box:
             raise BackendFault("The input line of Claude Code can't be emptied; close the session and open it again")

@@ -21,6 +21,11 @@ _RULE: Final = re.compile(r"─{20}")
 _FAINT: Final = 2
 _NOT_FAINT: Final = 22
 
+_FOREIGN: Final = re.compile(rb"\x1b\[[<=>][0-9:;]*[@-~]")
+"""Sequences that only ask the terminal for something: pyte 0.8 takes their ends for text, or for colours."""
+
+_BEGUN: Final = re.compile(rb"\x1b(?:\[[<=>?]?[0-9:;]*)?\Z")
+
 _MARKS: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = (
     ("trust", re.compile(r"Is this a project you created or one you trust|Do you trust the (?:files|contents)")),
     ("key", re.compile(r"Detected a custom API key in your environment")),
@@ -34,6 +39,8 @@ _MARKS: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = (
     ("permission", re.compile(r"Do you want to (?:proceed|make this edit|create|allow)|Would you like to proceed")),
 )
 """What the dialogs are known by; the first that is found counts."""
+
+_LEAVING: Final = re.compile(r"Press Ctrl-[CD] again to exit")
 
 _CHOICE: Final = re.compile(r"^\s*❯ \S")
 
@@ -79,18 +86,28 @@ class Screen:
     def __init__(self, rows: int, columns: int) -> None:
         self._screen = _Painted(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
+        self._begun = b""
+        """The beginning of an escape sequence whose rest is to come."""
         self.painted = 0
         """Bytes taken in so far: whoever waits for something to appear waits for more."""
 
     def feed(self, data: bytes) -> None:
         """Take in what the program wrote."""
         self.painted += len(data)
-        self._stream.feed(data)
+        data = _FOREIGN.sub(b"", self._begun + data)
+        begun = _BEGUN.search(data)
+        self._begun = data[begun.start() :] if begun is not None else b""
+        self._stream.feed(data[: len(data) - len(self._begun)])
 
     @property
     def lines(self) -> list[str]:
         """What is painted, from top to bottom, without the space behind it."""
         return [line.rstrip() for line in self._screen.display]
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether one more Ctrl-C or Ctrl-D would end the program."""
+        return any(_LEAVING.search(line) for line in self.lines[-4:])
 
     def look(self) -> Sight:
         """What there is to see."""

@@ -31,6 +31,7 @@ _PASTED = re.compile(r'\n*</?pasted_content id="[0-9a-f]+">\n?')
 """The marks that Claude Code 2.1.332 puts around a large paste, for the model: the person sent what is between."""
 _BLANK = "\u2800"
 """Before or behind a prompt that the `claude-tui` backend typed, where its start or end would have meant something."""
+_CONTEXTS = re.compile(r'\n+(?=<context ref=")')
 FILLERS = frozenset({"No response requested.", "(no content)"})
 """What the CLI puts into an assistant message that has to be there and says nothing."""
 
@@ -154,14 +155,19 @@ def added_content(attachment: JsonObject) -> list[Content]:
 
 
 def _sent(blocks: list[JsonObject]) -> list[Content]:
-    return restored(content for block in blocks if (content := _content(block)) is not None)
+    return restored(content for block in blocks for content in _contents(block))
+
+
+def _contents(block: JsonObject) -> list[Content]:
+    if block.get("type") != "text":
+        content = _content(block)
+        return [content] if content is not None else []
+    # The interactive program has the texts sent along in one piece with the words.
+    return [Text(part) for part in _CONTEXTS.split(typed(text(block, "text"))) if part.strip()]
 
 
 def _content(block: JsonObject) -> Content | None:
     kind, source = block.get("type"), obj(block, "source")
-    if kind == "text":
-        shown = typed(text(block, "text"))
-        return Text(shown) if shown else None
     if kind == "image":
         return Image(text(source, "data"), text(source, "media_type", "image/png"), as_str(source.get("url")))
     if kind == "document" and (data := text(source, "data")):
