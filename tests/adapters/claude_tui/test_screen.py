@@ -70,10 +70,10 @@ def test_words_of_a_dialog_in_the_conversation_are_no_dialog() -> None:
 def test_hints_in_the_box_are_not_what_was_typed_and_private_sequences_do_no_harm() -> None:
     screen = Screen(6, 40)
     rule = "─" * 40
-    screen.feed("\x1b[>4;2m\x1b[?2004h\x1b[<u\x1b[?4m".encode())
+    screen.feed(b"\x1b[>4;2m\x1b[?2004h\x1b[<u\x1b[?4m")
     screen.feed(f"{rule}\r\n❯ \x1b[2mTry “fix it”\x1b[22m\r\n{rule}\r\n".encode())
     assert screen.look() == ("", None)
-    screen.feed(f"\x1b[2;3Hreal 漢字 \x1b[38;5;2mwords\x1b[39m\x1b[K".encode())
+    screen.feed("\x1b[2;3Hreal 漢字 \x1b[38;5;2mwords\x1b[39m\x1b[K".encode())
     assert screen.look().box == "real 漢字 words"
 
 

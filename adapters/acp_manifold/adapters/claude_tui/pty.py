@@ -29,9 +29,10 @@ from acp_manifold.bridge.survivors import MARK_VARIABLE, signal_to, survivors
 
 logger = logging.getLogger(__name__)
 
-ROWS: Final = 50
+ROWS: Final = 240
 COLUMNS: Final = 160
-"""Wide enough that no dialog is cut, and high enough that the input box and what it holds are seen."""
+"""Wide enough that no dialog is cut, and so high that a long prompt is seen whole: the input box takes less than
+half of the screen (2.1.332)."""
 
 _KILL_WAIT: Final = 1.0
 """Seconds for a killed program to be reaped."""

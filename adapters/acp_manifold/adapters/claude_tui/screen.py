@@ -86,6 +86,7 @@ class Screen:
     def __init__(self, rows: int, columns: int) -> None:
         self._screen = _Painted(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
+        self._rows = [("", "")] * rows
         self._begun = b""
         """The beginning of an escape sequence whose rest is to come."""
         self.painted = 0
@@ -102,7 +103,7 @@ class Screen:
     @property
     def lines(self) -> list[str]:
         """What is painted, from top to bottom, without the space behind it."""
-        return [line.rstrip() for line in self._screen.display]
+        return [line for line, _ in self._read()]
 
     @property
     def is_leaving(self) -> bool:
@@ -111,17 +112,21 @@ class Screen:
 
     def look(self) -> Sight:
         """What there is to see."""
-        return look(self._typed_lines())
+        rows = self._read()
+        first, end = _box_rows([line for line, _ in rows])
+        return look([typed if first <= row < end else line for row, (line, typed) in enumerate(rows)])
 
-    def _typed_lines(self) -> list[str]:
-        """The lines, with what is faint in those of the box left out."""
-        lines = self.lines
-        for row in range(*_box_rows(lines)):
-            cells = self._screen.buffer[row]
-            columns = range(self._screen.columns)
-            shown = "".join("" if cells[column].italics else cells[column].data for column in columns)
-            lines[row] = shown.rstrip()
-        return lines
+    def _read(self) -> list[tuple[str, str]]:
+        """Each line, and what of it is not faint; only those are read that have changed."""
+        for row in self._screen.dirty:
+            if row < len(self._rows):
+                cells = self._screen.buffer[row]
+                columns = [cells[column] for column in range(max(cells, default=-1) + 1)]
+                line = "".join(cell.data for cell in columns).rstrip()
+                typed = "".join(cell.data for cell in columns if not cell.italics).rstrip()
+                self._rows[row] = (line, typed)
+        self._screen.dirty.clear()
+        return self._rows
 
     def last_words(self, count: int = 12) -> str:
         """The last lines that are not blank, for error messages."""
