@@ -73,6 +73,7 @@ async def test_a_program_that_no_longer_waits_takes_its_call_back() -> None:
             await anyio.sleep_forever()
         finally:
             cancelled.set()
+        return {}
 
     async with serving() as server:
         with server.heard(wait) as url, anyio.fail_after(5):

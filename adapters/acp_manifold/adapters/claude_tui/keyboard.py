@@ -102,9 +102,8 @@ class Keyboard:
             return
         # Painted in another way than it was typed, such as a character that has no glyph here: it is all that came.
         if not self.box:
-            logger.warning(
-                "%s: what was typed is not seen; its screen:\n%s", self._terminal.name, self._screen.last_words(50)
-            )
+            shown = self._screen.last_words(50)
+            logger.warning("%s: what was typed is not seen; on the screen:\n%s", self._terminal.name, shown)
             raise BackendFault("Claude Code does not show what is typed into it")
         logger.info("%s: what was typed is not seen as it was typed", self._terminal.name)
 

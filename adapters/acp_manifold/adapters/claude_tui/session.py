@@ -41,7 +41,7 @@ from acp_manifold.translators.claude.records import title_of, unmarked
 from acp_manifold.translators.claude.terminal import TerminalConversation
 from acp_manifold.translators.claude.typed import typed_parts
 from acp_manifold.translators.narrow import JsonObject, text
-from acp_manifold.translators.updates import BackgroundTask, ConfigOption, Prompt, TaskOutput, TurnEnd, Update
+from acp_manifold.translators.updates import BackgroundTask, ConfigOption, Notice, Prompt, TaskOutput, TurnEnd, Update
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +62,11 @@ ESCAPE_AGAIN: Final = 2.0
 
 ESCAPES: Final = 5
 
+DIALOG_LIMIT: Final = 5.0
+"""Seconds between two looks whether a dialog is open that nobody was asked about."""
+
+CANCEL: Final = "Cancel the turn to go on. If `disableAllHooks` is in your settings of Claude Code, take it out."
+
 
 @dataclass(slots=True)
 class _Turn:
@@ -77,6 +82,8 @@ class _Turn:
     blocked: bool = False
     """Whether something else was submitted in its place, and stopped."""
     interrupted: bool = False
+    told: bool = False
+    """Whether the person knows of a dialog that nobody can answer."""
 
 
 class TuiSession:
@@ -265,11 +272,18 @@ class TuiSession:
 
     async def _end_of(self, turn: _Turn) -> None:
         """Wait for the end of a turn, its last record included."""
-        while await self._standing.until(lambda: self._over(turn), 3600.0) is None:
-            logger.debug("%s: a turn still runs", self._terminal.name)
+        while await self._standing.until(lambda: self._over(turn), DIALOG_LIMIT) is None:
+            if self._waits_unasked and not turn.told:
+                turn.told = True
+                self._events.update(Notice("error", "Claude Code shows a dialog that can't be put to you here", CANCEL))
         if not self._talk.over:
             soon = self._talk.answered or turn.interrupted
             await self._standing.until(lambda: self._talk.over or None, LAST_ROWS if soon else MISSING_ROWS)
+
+    @property
+    def _waits_unasked(self) -> bool:
+        """Whether a dialog is open that no hook has told of: hooks may be turned off in the person's settings."""
+        return self._standing.status.name == "waiting" and not self._asking.open
 
     def _over(self, turn: _Turn) -> bool | None:
         status = self._standing.status
