@@ -51,6 +51,10 @@ _TAIL: Final = 16
 _FOLDED: Final = "[Pasted text #"
 
 
+class Occupied(BackendFault):
+    """The program waits for an answer to something that has the keyboard now."""
+
+
 class Keyboard:
     """The keyboard of one program; `using` is held by whoever types."""
 
@@ -113,11 +117,15 @@ class Keyboard:
         await self._standing.until(lambda: True if word.strip() in self.box else None, SEEN_LIMIT)
 
     async def enter(self) -> None:
-        """Press Enter, unless something has come to stand in the way of the input box.
+        """Press Enter, unless something has come to stand in the way of the input box: it could be a yes to that.
 
         Raises:
-            BridgeError: A dialog.
+            Occupied: The program waits for an answer to something else.
+            BridgeError: A dialog of another kind.
         """
+        if self._standing.status.name == "waiting":
+            # Painted or not: a dialog that is about to be painted waits until nothing was typed for half a second.
+            raise Occupied("Claude Code waits for an answer; what was typed was not sent")
         dialog = self._screen.look().dialog
         if dialog is not None:
             raise self._standing.blocked(dialog)

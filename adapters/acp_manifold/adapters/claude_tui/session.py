@@ -20,8 +20,8 @@ from anyio.abc import TaskGroup
 from acp_manifold.adapters.claude.carried import Carried
 from acp_manifold.adapters.claude_tui.asking import Asking
 from acp_manifold.adapters.claude_tui.keyboard import ENTER_AGAIN, ENTERS, Keyboard
+from acp_manifold.adapters.claude_tui.paste import letters, safe
 from acp_manifold.adapters.claude_tui.paste import prompt as safe_prompt
-from acp_manifold.adapters.claude_tui.paste import safe, squeezed
 from acp_manifold.adapters.claude_tui.pty import Terminal
 from acp_manifold.adapters.claude_tui.readiness import RESTING, Standing
 from acp_manifold.adapters.claude_tui.screen import Screen
@@ -73,7 +73,7 @@ class _Turn:
     """The prompt that runs."""
 
     expected: str = ""
-    """What was typed, squeezed."""
+    """What was typed, letters and digits of it."""
     go: anyio.Event = field(default_factory=anyio.Event)
     entered: int = 0
     """When Enter was pressed, in milliseconds since 1970; 0: not yet."""
@@ -195,7 +195,7 @@ class TuiSession:
         parts = [safe_prompt(words), *(f"\n{safe(context)}" for context in contexts)]
         if not any(parts):
             raise InvalidParams("prompt: nothing in it can be typed")
-        turn = self._turn = _Turn(squeezed("".join(parts)))
+        turn = self._turn = _Turn(letters("".join(parts)))
         try:
             await self.ready(turn)
             if not turn.interrupted:
@@ -368,8 +368,8 @@ class TuiSession:
         turn = self._turn
         if turn is None or turn.submitted or not turn.entered:
             return {}
-        heard = squeezed(unmarked(said))
-        if heard != turn.expected and (turn.expected.startswith(heard) or turn.expected in heard):
+        heard = letters(unmarked(said))
+        if turn.expected and heard != turn.expected and (turn.expected.startswith(heard) or turn.expected in heard):
             logger.warning("%s: stopped a prompt that was not typed so", self._terminal.name)
             turn.blocked = True
             return {"decision": "block", "reason": "This is not what was to be sent."}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,7 @@ from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.at_rest import write_title
-from acp_manifold.adapters.claude_tui.keyboard import ENTER_AGAIN, ENTERS, Keyboard
+from acp_manifold.adapters.claude_tui.keyboard import ENTER_AGAIN, ENTERS, Keyboard, Occupied
 from acp_manifold.adapters.claude_tui.readiness import Standing
 from acp_manifold.bridge.errors import BackendFault, BackendGone, BridgeError
 from acp_manifold.translators.claude.titles import stored_form
@@ -101,7 +102,8 @@ class TypedTitle:
             return title
         await self._ready()
         if self._standing.status.name != "waiting":
-            return await self._type(title)
+            with suppress(Occupied):
+                return await self._type(title)
         self._known = self._owed = title
         return await to_thread.run_sync(write_title, self._path, self._id, title)
 
@@ -123,7 +125,9 @@ class TypedTitle:
         except BackendGone:
             pass  # It will write no other title any more.
         except BridgeError as exc:
-            logger.warning("claude-tui %s: a title may not last: %s", self._id[:8], exc.message)
+            # The next turn's end is another chance.
+            self._owed = self._owed or owed
+            logger.info("claude-tui %s: a title is still to be typed: %s", self._id[:8], exc.message)
 
     async def _type(self, title: str) -> str:
         async with self._keyboard.using:
