@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ from .client import Client, leave_open
 from .conftest import MakeLab
 from .lab import Lab, started
 from .leftovers import bearing, none_left
+from .tui_soak import soak
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
@@ -77,6 +79,14 @@ async def test_whatever_stands_in_a_prompt_is_words_and_arrives_whole(tui: Lab) 
         assert any(obj(content, "resource").get("text") == context for content in told)
         assert not any("pasted_content" in json.dumps(content) for content in told)
     assert os.listdir(tui.cwd) == []
+
+
+async def test_a_short_soak_has_no_stuck_turn(tui: Lab) -> None:
+    async with started(tui) as agent:
+        await agent.initialize()
+        session = await agent.new_session(tui.cwd)
+        taken = await soak(agent, session, 9, random.Random(6))
+        assert len(taken) == 9 and os.listdir(tui.cwd) == []
 
 
 async def test_what_stands_in_the_way_is_told_for_what_it_is_and_not_answered(tui: Lab) -> None:

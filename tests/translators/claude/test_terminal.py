@@ -102,6 +102,20 @@ def test_what_is_displayed_before_the_prompt_is_recorded_is_told_behind_it() -> 
     assert told == [MessageChunk("user", Text("go"), "u1"), MessageChunk("agent", Text("early"), "d1")]
 
 
+def test_what_is_displayed_after_the_end_of_its_turn_was_told_by_its_record() -> None:
+    talk = TerminalConversation("/w")
+    talk.expect(PROMPT)
+    talk.recorded({**user("go"), "promptId": "p1"})
+    assert said(talk.recorded(agent(words("one")))) == "one"
+    talk.finish(interrupted=False)
+    late = {**shown(0, "one"), "prompt_id": "p1"}
+    assert talk.displayed(late) == []
+    talk.expect(PROMPT)
+    assert talk.displayed(late) == []
+    assert said(talk.recorded({**user("go", "u2"), "promptId": "p2"})) == ""
+    assert said(talk.displayed({**shown(0, "two", "d2"), "prompt_id": "p2"})) == "two"
+
+
 def test_a_call_that_is_asked_about_before_its_record_is_told_once() -> None:
     talk = begun()
     talk.about_to_call({"tool_name": "Bash", "tool_input": {"command": "a"}, "tool_use_id": "t0"})

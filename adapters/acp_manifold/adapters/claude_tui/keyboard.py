@@ -106,8 +106,7 @@ class Keyboard:
             return
         # Painted in another way than it was typed, such as a character that has no glyph here: it is all that came.
         if not self.box:
-            shown = self._screen.last_words(50)
-            logger.warning("%s: what was typed is not seen; on the screen:\n%s", self._terminal.name, shown)
+            self.note("what was typed is not seen")
             raise BackendFault("Claude Code does not show what is typed into it")
         logger.info("%s: what was typed is not seen as it was typed", self._terminal.name)
 
@@ -130,6 +129,10 @@ class Keyboard:
         if dialog is not None:
             raise self._standing.blocked(dialog)
         await self._terminal.write(ENTER)
+
+    def note(self, what: str) -> None:
+        """Log that something did not happen, with what is on the screen."""
+        logger.info("%s: %s; on the screen:\n%s", self._terminal.name, what, self._screen.last_words(40))
 
     async def escape(self) -> None:
         """Press Escape."""

@@ -78,7 +78,7 @@ class _Turn:
     entered: int = 0
     """When Enter was pressed, in milliseconds since 1970; 0: not yet."""
     submitted: bool = False
-    """Whether the program has taken it."""
+    """Whether the hook has told of it."""
     blocked: bool = False
     """Whether something else was submitted in its place, and stopped."""
     interrupted: bool = False
@@ -230,7 +230,7 @@ class TuiSession:
                     return
                 turn.blocked = False
                 await self._press_enter(turn)
-                if turn.submitted:
+                if not turn.blocked:
                     return
         raise BackendFault("Claude Code took something else than the prompt, which was stopped; send it again")
 
@@ -240,19 +240,21 @@ class TuiSession:
         for _ in range(ENTERS):
             await self._keyboard.enter()
             taken = await self._standing.until(lambda: self._taken(turn), ENTER_AGAIN)
-            if taken is None and not self._keyboard.box:
+            if taken is None and (turn.submitted or not self._keyboard.box):
                 taken = await self._standing.until(lambda: self._taken(turn), ACCEPT_LIMIT)
             if taken is not None:
                 return
+            if turn.submitted:
+                raise BackendFault("Claude Code has not taken the prompt: a hook in your settings may have stopped it")
         raise BackendFault("Claude Code does not take the prompt; close the session and open it again")
 
     def _taken(self, turn: _Turn) -> bool | None:
-        if self._talk.accepted:
-            turn.submitted = True
-        status = self._standing.status
-        if status.name in ("busy", "waiting") and status.since >= turn.entered:
-            turn.submitted = True
-        return turn.submitted or turn.blocked or None
+        """Whether the prompt is in the transcript, or what came in its place was stopped.
+
+        The hook comes earlier; but until then the program may queue the prompt, and would join to it whatever is
+        typed meanwhile (2.1.332).
+        """
+        return self._talk.accepted or turn.blocked or None
 
     async def _at_the_prompt(self) -> None:
         """Wait until it is at rest with its input box there: a turn of its own may run.

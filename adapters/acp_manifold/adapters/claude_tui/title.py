@@ -155,4 +155,5 @@ class TypedTitle:
                 found = await self._standing.until(lambda: self._told, RENAME_LIMIT)
             if found is not None:
                 return found
+            self._keyboard.note("a title is not stored")
         return None

@@ -9,6 +9,7 @@ frames, in `turn.Conversation`.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 
 from acp_manifold.translators.claude.frames import Assistant, Result, User, message_blocks
@@ -52,6 +53,9 @@ class TerminalConversation(Conversation):
         """Texts told by a record that were not displayed yet."""
         self._early: list[JsonObject] = []
         """Calls of the hook that came before the record of the prompt they answer."""
+        self._prompt_id = ""
+        self._done: deque[str] = deque(maxlen=64)
+        """The prompts whose turns are over: a call of the hook that comes late says what a record has said."""
         self._usage_of: dict[str, JsonObject] = {}
         self._stop = ""
         self._failure: str | None = None
@@ -62,13 +66,16 @@ class TerminalConversation(Conversation):
         """A prompt is about to be submitted; the record of it begins the turn."""
         self._expected, self.outcome = prompt, None
         self.accepted = self.answered = self.over = False
+        self._prompt_id = ""
         self._displayed, self._unseen, self._early = {}, [], []
         self._usage_of, self._stop, self._failure = {}, "", None
 
     def displayed(self, call: JsonObject) -> list[Update]:
         """A call of `MessageDisplay`: the next piece of a text."""
-        if self._expected is not None:
+        if self._expected is not None and text(call, "prompt_id") not in self._done:
             self._early.append(call)
+            return []
+        if text(call, "prompt_id") in self._done:
             return []
         name, index = text(call, "message_id"), as_int(call.get("index")) or 0
         shown = self._displayed.setdefault(name, _Displayed())
@@ -139,6 +146,8 @@ class TerminalConversation(Conversation):
     def finish(self, *, interrupted: bool) -> list[Update]:
         """The turn is over: `outcome` tells how it ended."""
         updates = self._late()
+        if self._prompt_id:
+            self._done.append(self._prompt_id)
         if interrupted:
             self.interrupt()
         raw: JsonObject = {"subtype": "success", "stop_reason": self._stop or None, "usage": self._used()}
@@ -167,6 +176,7 @@ class TerminalConversation(Conversation):
         uuid = text(record, "uuid")
         if self._expected is None:
             return [MessageChunk("user", content, uuid or None) for content in typed]
+        self._prompt_id = text(record, "promptId")
         self.begin(uuid, self._expected)
         self.accepted = self.stirred = True
         told, self._typed = self._typed, []
