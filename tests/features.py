@@ -317,6 +317,17 @@ FEATURES: tuple[Feature, ...] = (
         ("bridge/test_lifecycle.py::test_the_status_tells_what_is_open_and_changes_nothing",),
     ),
     Feature(
+        "`systemPrompt`, behind the CLI's own or in its place",
+        "yes",
+        "yes",
+        "yes",
+        "append only",
+        (
+            "live/test_opening.py::"
+            "test_a_system_prompt_of_the_client_comes_behind_the_clis_own_or_in_its_place",
+        ),
+    ),
+    Feature(
         "`additionalDirectories`",
         "yes",
         "yes",

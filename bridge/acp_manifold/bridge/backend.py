@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from acp_manifold.translators.acp.requests import ArchiveFilter as ArchiveFilter
+from acp_manifold.translators.instructions import SystemPrompt
 from acp_manifold.translators.mcp import HttpServer as HttpServer
 from acp_manifold.translators.mcp import McpServer as McpServer
 from acp_manifold.translators.mcp import StdioServer as StdioServer
+from acp_manifold.translators.values import NamedTuple
 
 from .errors import BackendGone
 
@@ -77,6 +79,8 @@ class SessionSpec(NamedTuple):
     """For a new session that was let go before its first turn: the id it had, to be kept if the CLI lets us choose."""
     endpoint: Endpoint | None = None
     """Where its model requests go; it counts as a login. None: the CLI's own configuration counts."""
+    system_prompt: SystemPrompt | None = None
+    """What the model is told ahead of the conversation, behind the CLI's own instructions or in their place."""
 
 
 class SessionRow(NamedTuple):

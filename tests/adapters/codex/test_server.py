@@ -284,14 +284,15 @@ async def test_only_what_the_client_gave_is_passed_on(fake: FakeCodex, work: Pat
 async def test_marks_of_an_enclosing_session_are_not_passed_on(
     fake: FakeCodex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("CODEX_SANDBOX", "CODEX_THREAD_ID", "CODEX_CI"):
+    marks = ("CODEX_SANDBOX", "CODEX_THREAD_ID", "CODEX_CI", "CLAUDECODE", "CLAUDE_CODE_SESSION_ACCESS_TOKEN")
+    for name in marks:
         monkeypatch.setenv(name, "1")
     monkeypatch.setenv("CODEX_HOME", "")
     with anyio.fail_after(5):
         async with running() as (backend, _):
             await backend.list(ListQuery(1))
     env = fake.starts()[0]["env"]
-    assert not {name for name in env if name.startswith("CODEX_")} - {"CODEX_PATH"}
+    assert not {name for name in env if name.startswith(("CODEX_", "CLAUDE"))} - {"CODEX_PATH"}
     assert fake.starts()[0]["cwd"] == env["HOME"]
 
 

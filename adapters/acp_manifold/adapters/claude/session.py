@@ -10,10 +10,9 @@ from __future__ import annotations
 import json
 import logging
 import os
-import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+from uuid import uuid4
 
 import anyio
 from anyio import to_thread
@@ -57,7 +56,7 @@ from acp_manifold.translators.claude.frames import (
     TitleChanged,
     parse,
 )
-from acp_manifold.translators.claude.input import user_message
+from acp_manifold.translators.claude.input import greeting, user_message
 from acp_manifold.translators.claude.titles import stored_form
 from acp_manifold.translators.claude.turn import Conversation
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_objects, as_str, text
@@ -103,20 +102,22 @@ _LAST_WORDS: Final = 2000
 """Characters at the end of stderr that may tell why a process ended."""
 
 
-@dataclass(slots=True)
 class _Turn:
     """The prompt that runs."""
 
-    uuid: str
-    go: anyio.Event = field(default_factory=anyio.Event)
-    """Set when there is nothing left to wait for before the prompt is sent, or no sense in sending it."""
-    ended: anyio.Event = field(default_factory=anyio.Event)
-    added: Prompt = ()
-    """What was added before the prompt was sent."""
-    sent: bool = False
-    interrupted: bool = False
-    lookup: anyio.CancelScope | None = None
-    """Around a command that is served here: nothing is sent for it."""
+    __slots__ = ("added", "ended", "go", "interrupted", "lookup", "sent", "uuid")
+
+    def __init__(self) -> None:
+        self.uuid = str(uuid4())
+        self.go = anyio.Event()
+        """Set when there is nothing left to wait for before the prompt is sent, or no sense in sending it."""
+        self.ended = anyio.Event()
+        self.added: Prompt = ()
+        """What was added before the prompt was sent."""
+        self.sent = False
+        self.interrupted = False
+        self.lookup: anyio.CancelScope | None = None
+        """Around a command that is served here: nothing is sent for it."""
 
 
 class ClaudeSession:
@@ -177,6 +178,7 @@ class ClaudeSession:
         self._carried = carried
         self._lock = lock
         self._endpoint = spec.endpoint
+        self._system_prompt = spec.system_prompt
         self._resetting = False
         """Whether the conversation was cleared, and no frame has told its new id."""
         self._stirred: anyio.Event | None = None
@@ -254,7 +256,7 @@ class ClaudeSession:
 
     async def prompt(self, prompt: Prompt) -> TurnEnd:
         """Run one turn; see `BackendSession.prompt`."""
-        turn = self._turn = _Turn(str(uuid.uuid4()))
+        turn = self._turn = _Turn()
         try:
             if not self._ready.is_set() and self._gone is None:
                 await turn.go.wait()
@@ -305,7 +307,7 @@ class ClaudeSession:
         if not turn.sent:
             turn.added = (*turn.added, *prompt)
             return True
-        message = str(uuid.uuid4())
+        message = str(uuid4())
         self._send(user_message(prompt, message, self._conversation.steer(message, prompt)))
         return True
 
@@ -384,12 +386,12 @@ class ClaudeSession:
         self._set_gone("the session was closed")
 
     async def _shake_hands(self) -> None:
-        greeting = self._control.post({"subtype": "initialize"})
+        greeted = self._control.post(greeting(self._system_prompt))
         # Behind the greeting and before any prompt, without waiting in between.
         routing = self._route()
         self._options.restore()
         try:
-            self._capabilities = await self._control.settle(greeting, HANDSHAKE_LIMIT)
+            self._capabilities = await self._control.settle(greeted, HANDSHAKE_LIMIT)
             if routing is not None:
                 await self._control.settle(routing, HANDSHAKE_LIMIT)
         except BackendGone:

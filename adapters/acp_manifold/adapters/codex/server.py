@@ -78,6 +78,8 @@ class AppServer:
         self.client = Client(child.send, self._notified, self._asked, self.check, limits.answer)
         self.led: dict[str, Endpoint | None] = {}
         """By thread, the endpoint it was opened with here; a thread that is still loaded keeps it."""
+        self.instructed: dict[str, str] = {}
+        """By thread, the client's further instructions that were last said in it."""
         self.routes: dict[str, Route] = {}
         """Thread id -> who serves it."""
         self._fed: set[Route] = set()

@@ -238,12 +238,31 @@ class CodexSession:
             raise fault_of(exc, thread_id, "resume the session") from exc
         if obj(result, "thread").get("name"):
             self._title = None
+        await self._instruct()
         await self._options.restore(self._id)
         await self._write_title()
 
+    async def _instruct(self) -> None:
+        """Say a client's further instructions in a thread that was begun without them.
+
+        codex-cli 0.163.0 heeds those of a resume for a thread in which nothing was said, or that it compacts.
+        """
+        prompt = self._spec.system_prompt
+        if prompt is None or prompt.mode != "append" or self._server.instructed.get(self._id) == prompt.text:
+            return
+        said = {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": prompt.text}]}
+        try:
+            await self._client.request("thread/inject_items", {"threadId": self._id, "items": [said]})
+        except RemoteError as exc:
+            raise fault_of(exc, self._id, "take the client's system prompt") from exc
+        self._server.instructed[self._id] = prompt.text
+
     def _opened(self, result: JsonObject) -> None:
         thread = obj(result, "thread")
-        self._id = text(thread, "id")
+        before, self._id = self._id, text(thread, "id")
+        if self._spec.system_prompt is not None and before != self._id:
+            # A new thread: it was begun with them.
+            self._server.instructed[self._id] = self._spec.system_prompt.text
         self.settings = result
         self._server.led[self._id] = self._spec.endpoint
         if not self._closed:
