@@ -109,12 +109,22 @@ def settings_file(folder: Path, session_id: str, url: str) -> Generator[Path]:
     """
     hook = {"type": "http", "url": url, "timeout": PATIENCE}
     settings = {"hooks": {name: [{"hooks": [hook]}] for name in HEARD}}
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = folder / f"{session_id}.json"
+    with private_file(folder / f"{session_id}.json", json.dumps(settings)) as path:
+        yield path
+
+
+@contextmanager
+def private_file(path: Path, text: str) -> Generator[Path]:
+    """A file that only the person can read, for as long as the context is open; its folder is made if it is missing.
+
+    Raises:
+        OSError: It can't be written.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(settings, file)
+        file.write(text)
     try:
         yield path
     finally:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import anyio
@@ -12,16 +12,28 @@ from acp_manifold.adapters.claude.carried import Carried
 from acp_manifold.adapters.claude.command import mcp_config_file, places
 from acp_manifold.adapters.claude.life import Life
 from acp_manifold.adapters.claude.lock import lock_folder, locked
-from acp_manifold.adapters.claude_tui.hooks import HookServer, settings_file
+from acp_manifold.adapters.claude_tui.hooks import HookServer, private_file, settings_file
 from acp_manifold.adapters.claude_tui.pty import COLUMNS, ROWS, terminal
 from acp_manifold.adapters.claude_tui.readiness import Standing
 from acp_manifold.adapters.claude_tui.screen import Screen
 from acp_manifold.adapters.claude_tui.session import TuiSession
 from acp_manifold.bridge.backend import SessionEvents, SessionSpec
 from acp_manifold.bridge.ledger import state_directory
+from acp_manifold.translators.instructions import SystemPrompt
 from acp_manifold.translators.narrow import JsonObject
 
 NAME = "claude-tui"
+
+
+@contextmanager
+def system_prompt_argument(folder: Path, session_id: str, prompt: SystemPrompt | None) -> Generator[list[str]]:
+    """The argument for what the client has to say to the model, which stands in a file for the person's eyes only."""
+    if prompt is None:
+        yield []
+        return
+    option = "append-system-prompt-file" if prompt.mode == "append" else "system-prompt-file"
+    with private_file(folder / f"{session_id}.txt", prompt.text) as path:
+        yield [f"--{option}={path}"]
 
 
 @asynccontextmanager
@@ -59,6 +71,7 @@ async def serve(
         BackendGone: It can't be started.
     """
     carried = life.carried.setdefault(session_id, Carried())
+    folder = state_directory() / NAME
     screen = Screen(ROWS, COLUMNS)
     session: TuiSession | None = None
     failure: Exception | None = None
@@ -75,11 +88,13 @@ async def serve(
         locked(lock_folder(), session_id),
         mcp_config_file(spec.mcp_servers) as mcp_config,
         hooks.heard(called) as url,
-        settings_file(state_directory() / NAME, session_id, url) as settings,
+        settings_file(folder, session_id, url) as settings,
+        system_prompt_argument(folder, session_id, spec.system_prompt) as instructions,
     ):
         words = [f"--resume={session_id}" if resumed else f"--session-id={session_id}", f"--settings={settings}"]
         if mode is not None:
             words.append(f"--permission-mode={mode}")
+        words += instructions
         words += places(spec, mcp_config, carried)
         name = f"{NAME} {session_id[:8]}"
         async with terminal((*command, *words), cwd=spec.cwd, env=env, name=name, on_output=painted) as program:
