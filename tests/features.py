@@ -322,10 +322,7 @@ FEATURES: tuple[Feature, ...] = (
         "yes",
         "yes",
         "append only",
-        (
-            "live/test_opening.py::"
-            "test_a_system_prompt_of_the_client_comes_behind_the_clis_own_or_in_its_place",
-        ),
+        ("live/test_opening.py::test_a_system_prompt_of_the_client_comes_behind_the_clis_own_or_in_its_place",),
     ),
     Feature(
         "`additionalDirectories`",
@@ -520,7 +517,19 @@ FEATURES: tuple[Feature, ...] = (
         "no",
         "no",
     ),
-    Feature("the interactive program as a backend (`claude-tui`)", "not yet", "no", "no", "no"),
+    Feature(
+        "[the interactive program as a backend](#the-interactive-program), `--backend claude-tui`",
+        "yes: prompts, text, tools, permissions, questions, cancel, titles, load",
+        "no",
+        "no",
+        "no",
+        (
+            "live/test_smoke.py::test_a_prompt_streams_its_words_and_ends_its_turn",
+            "live/test_tui.py::test_whatever_stands_in_a_prompt_is_words_and_arrives_whole",
+            "live/test_tui.py::test_what_stands_in_the_way_is_told_for_what_it_is_and_not_answered",
+            "live/test_tui.py::test_a_program_that_dies_in_mid_turn_is_an_error_and_resumes",
+        ),
+    ),
     Feature("ACP v2", "not yet", "not yet", "a draft of it", "a draft of it"),
     Feature("recording and replaying sessions as a tool", "not yet", "not yet", "no", "no"),
     Feature("Windows", "no", "no", "", ""),
