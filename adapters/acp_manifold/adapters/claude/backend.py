@@ -34,6 +34,7 @@ from acp_manifold.bridge.backend import (
 from acp_manifold.bridge.errors import BackendFault, BackendGone, LoginNeeded, SessionNotFound
 
 if TYPE_CHECKING:
+    from acp_manifold.adapters.claude.guard_file import Guard
     from acp_manifold.adapters.claude.life import Life
     from acp_manifold.adapters.claude.store import Store
     from acp_manifold.translators.auth import AuthStatus
@@ -339,35 +340,48 @@ class ClaudeBackend:
         if live is not None:
             await live.rename(title)
         else:
-            await self._write_title(session_id, title)
+            await self._write_title(session_id, lambda: title)
 
     async def rename(self, session_id: str, title: str) -> str:
         """Title a session at rest; see `Backend.rename`. One whose title says that it is archived stays so."""
         from acp_manifold.translators.claude.archive import PREFIX, visible
 
-        row = await self._store.find(session_id)
-        mark = PREFIX if row is not None and row.archived else ""
-        return visible(await self._write_title(session_id, mark + visible(title)))
+        def marked() -> str:
+            return f"{PREFIX if self._store.is_archived(session_id) else ''}{visible(title)}"
 
-    async def _write_title(self, session_id: str, title: str) -> str:
+        return visible(await self._write_title(session_id, marked))
+
+    async def _write_title(self, session_id: str, title: Callable[[], str]) -> str:
+        """Write a title at rest, all in one visit of a thread, and guard it.
+
+        Args:
+            session_id: Whose.
+            title: Gives it; called in that thread.
+        """
         from anyio import to_thread
 
         from acp_manifold.adapters.claude.at_rest import write_title
 
-        path = await to_thread.run_sync(self._store.locate, session_id)
-        if path is None:
-            raise SessionNotFound(session_id)
         guards = self._life.guards if self._life is not None else None
-        try:
+
+        def write() -> Guard | str:
+            path = self._store.locate(session_id)
+            if path is None:
+                raise SessionNotFound(session_id)
             if guards is None:
-                return await to_thread.run_sync(write_title, path, session_id, title)
-            guard = await to_thread.run_sync(guards.write, path, session_id, title)
+                return write_title(path, session_id, title())
+            return guards.write(path, session_id, title())
+
+        try:
+            written = await to_thread.run_sync(write)
         except FileNotFoundError as exc:
             raise SessionNotFound(session_id) from exc
         except OSError as exc:
             raise BackendFault(f"The title of session {session_id} can't be stored: {exc.strerror}") from exc
-        guards.begin(guard)
-        return guard.title
+        if guards is None or isinstance(written, str):
+            return str(written)
+        guards.begin(written)
+        return written.title
 
     async def delete(self, session_id: str) -> None:
         """Remove a session for good; see `Backend.delete`."""
