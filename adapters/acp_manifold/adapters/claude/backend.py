@@ -346,8 +346,10 @@ class ClaudeBackend:
         """Title a session at rest; see `Backend.rename`. One whose title says that it is archived stays so."""
         from acp_manifold.translators.claude.archive import PREFIX, visible
 
+        store = self._store
+
         def marked() -> str:
-            return f"{PREFIX if self._store.is_archived(session_id) else ''}{visible(title)}"
+            return f"{PREFIX if store.is_archived(session_id) else ''}{visible(title)}"
 
         return visible(await self._write_title(session_id, marked))
 
@@ -363,9 +365,10 @@ class ClaudeBackend:
         from acp_manifold.adapters.claude.at_rest import write_title
 
         guards = self._life.guards if self._life is not None else None
+        store = self._store
 
         def write() -> Guard | str:
-            path = self._store.locate(session_id)
+            path = store.locate(session_id)
             if path is None:
                 raise SessionNotFound(session_id)
             if guards is None:
