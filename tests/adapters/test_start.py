@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 PROGRAM = """
 import sys
+from pathlib import Path
 from acp_manifold.bridge.serve import serve
 from acp_manifold.bridge.backends import find_backends
 print(*[backend.name for backend in find_backends(())])
@@ -19,3 +22,36 @@ def test_backends_are_found_before_the_event_loop_is_imported() -> None:
     found, heavy = done.stdout.split("\n")[:2]
     assert found == "claude codex"
     assert heavy == ""
+
+
+LATER = {
+    "uuid",
+    "platform",
+    "pydantic",
+    "click",
+    "watchfiles._rust_notify",
+    "acp_manifold.bridge.session",
+    "acp_manifold.bridge.cursors",
+    "acp_manifold.bridge.history",
+    "acp_manifold.adapters.claude.guards",
+    "acp_manifold.adapters.claude.scan",
+    "acp_manifold.adapters.claude.session",
+    "acp_manifold.translators.claude.records",
+}
+"""What no answer to `initialize` needs, and nobody waits for who only asks for that."""
+
+
+def test_initialize_is_answered_without_what_only_sessions_need(tmp_path: Path) -> None:
+    ask = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}\n'
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "acp_manifold.bridge"],
+        input=ask,
+        capture_output=True,
+        check=True,
+        timeout=60,
+        env={**os.environ, "HOME": str(tmp_path), "CODEX_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)},
+    )
+    assert b'"protocolVersion":1' in done.stdout
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+    assert "acp_manifold.bridge.hub" in imported
+    assert imported & LATER == set()

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from acp_manifold.translators.acp.requests import ArchiveFilter as ArchiveFilter
 from acp_manifold.translators.mcp import HttpServer as HttpServer
 from acp_manifold.translators.mcp import McpServer as McpServer
 from acp_manifold.translators.mcp import StdioServer as StdioServer
+from acp_manifold.translators.values import NamedTuple
 
 from .errors import BackendGone
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from acp_manifold.translators.updates import Question, Update
+from acp_manifold.translators.values import NamedTuple
 
 if TYPE_CHECKING:
     from acp_manifold.translators.forms import Form, FormAnswer

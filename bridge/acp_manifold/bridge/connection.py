@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import anyio
 
@@ -23,24 +22,23 @@ from acp_manifold.translators.acp.requests import TITLE_METHODS, BadParams
 from acp_manifold.translators.narrow import JsonObject, as_int
 from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import MessageChunk, Options, Question, Text, Update
+from acp_manifold.translators.values import NamedTuple
 
 from .client import Replay
 from .errors import InvalidRequest, MethodNotFound, PeerGone, RemoteError
-from .hub import Hub
-from .listing import decode_cursor, encode_cursor
 from .logins import auth_methods
 from .messages import encode
 from .outbound import Outbound
 from .peer import Call, Peer, Receive
-from .recent import is_said
-from .session import Session
 from .version import __version__
 
 if TYPE_CHECKING:
     from acp_manifold.translators.forms import Form, FormAnswer
 
     from .auth_news import AuthNews
+    from .hub import Hub
     from .live_list import LiveLists
+    from .session import Session
 
 logger = logging.getLogger(__name__)
 
@@ -67,16 +65,18 @@ METHODS: dict[str, str] = {
 """In which module of `methods` a method stands, in its table `TABLE`: nobody pays for one that is not used."""
 
 
-@dataclass(slots=True)
 class _Attached:
     """What the connection keeps for one session it hears of."""
 
-    outputs: _Outputs
-    chunk_key: tuple[str, str, str | None] | None = None
-    """Of the last text chunk, so that `chunk_render` can be used again."""
-    chunk_render: Callable[[str], bytes] | None = None
-    mode: str | None = None
-    """The mode that the client knows of."""
+    __slots__ = ("chunk_key", "chunk_render", "mode", "outputs")
+
+    def __init__(self, outputs: _Outputs) -> None:
+        self.outputs = outputs
+        self.chunk_key: tuple[str, str, str | None] | None = None
+        """Of the last text chunk, so that `chunk_render` can be used again."""
+        self.chunk_render: Callable[[str], bytes] | None = None
+        self.mode: str | None = None
+        """The mode that the client knows of."""
 
 
 class _Outputs(Protocol):
@@ -295,6 +295,8 @@ class Connection:
 
     def _hold_back(self, session_id: str) -> None:
         """A history is told from now on, with all that was said so far: what is said comes behind the answer."""
+        from .recent import is_said
+
         self._loading[session_id] = _Loading(self._attached.pop(session_id, None), anyio.Event())
         self._opening[session_id] = [told for told in self._opening.get(session_id, []) if not is_said(told)]
 
@@ -357,6 +359,8 @@ class Connection:
             from .methods.index import listed
 
             return await listed(self, params)
+        from .cursors import decode_cursor, encode_cursor
+
         wanted, cursor = requests.list_filter(params)
         after = decode_cursor(cursor, wanted) if cursor is not None else None
         page = await self.hub.page(wanted, after)

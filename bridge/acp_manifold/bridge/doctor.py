@@ -12,12 +12,12 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
 import anyio
 
 from acp_manifold.translators.auth import Account, LoginState
+from acp_manifold.translators.values import NamedTuple
 
 from .backend import Backend, Held, ListQuery, Login, Program
 from .backends import NoBackend, plugin_backend, wanted_plugins

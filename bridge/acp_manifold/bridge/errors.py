@@ -7,9 +7,10 @@ is ours, and the client sees only that something broke, where to look, and nothi
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import cast
 
 from acp_manifold.translators.acp.requests import BadParams
+from acp_manifold.translators.values import NamedTuple
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600

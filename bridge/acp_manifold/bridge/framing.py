@@ -7,7 +7,9 @@ bytes fed, however they were cut, and an over-long line is never held in memory.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+from acp_manifold.translators.values import NamedTuple
 
 LINE_LIMIT: Final = 64 * 1024 * 1024
 """64 MiB: the longest line taken from a client or a CLI, in bytes, without its newline."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import logging
 import os
-import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -22,20 +21,21 @@ from acp_manifold.translators.acp.requests import ListFilter, SessionSetup, abso
 from acp_manifold.translators.narrow import as_object, is_text
 from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import SessionInfo, Update
+from acp_manifold.translators.values import NamedTuple
 
 from .backend import Backend, ListQuery, SessionRow, SessionSpec, StoreOrigin
 from .client import Client, Replay
 from .errors import BackendFault, BridgeError, InvalidParams, InvalidRequest, LoginNeeded, SessionEnded, SessionNotFound
-from .history import open_telling, tell_history
 from .keyed_locks import KeyedLocks
 from .ledger import Key, Ledger, TitleRecord
 from .listing import PAGE, Page, Place, join, with_rows
-from .session import Session
 from .titles import TitleKeeper
 from .watch import Watcher
 
 if TYPE_CHECKING:
     from acp_manifold.translators.auth import Endpoint
+
+    from .session import Session
 
 logger = logging.getLogger(__name__)
 
@@ -305,6 +305,8 @@ class Hub:
             if replay is not None:
                 key = session.key
                 row = await session.backend.find(key.id) if key is not None else None
+                from .history import tell_history
+
                 await tell_history(session, row.id if row is not None else None, replay)
         except BaseException:
             if not known and session.detach(client):
@@ -387,6 +389,8 @@ class Hub:
         known: tuple[str, str] | None,
         replay: Replay | None = None,
     ) -> Session:
+        from .session import Session
+
         session = Session(
             backend,
             spec._replace(endpoint=self.endpoints.get(backend.name)),
@@ -408,6 +412,8 @@ class Hub:
             if known is None or replay is None:
                 await session.open()
             else:
+                from .history import open_telling
+
                 await open_telling(session, known[1], replay)
         except BaseException:
             await self._abandon(session)
@@ -441,7 +447,9 @@ class Hub:
             self._keeper.rename_key(before, session.key)
         if left is not None and left.id == session.id:
             self._seen.pop(left.id, None)
-            self._ledger.put_alias(str(uuid.uuid4()), left)
+            from uuid import uuid4
+
+            self._ledger.put_alias(str(uuid4()), left)
         if session.id != session.key.id:
             self._ledger.put_alias(session.id, session.key)
 

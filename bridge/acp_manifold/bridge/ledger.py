@@ -12,9 +12,10 @@ import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from acp_manifold.translators.titles import Origin
+from acp_manifold.translators.values import NamedTuple
 
 if TYPE_CHECKING:
     import sqlite3

@@ -13,13 +13,13 @@ import uuid
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
-from typing import NamedTuple
 
 import anyio
 from anyio import to_thread
 
 from acp_manifold.translators.acp.index import changes_params
 from acp_manifold.translators.narrow import JsonObject
+from acp_manifold.translators.values import NamedTuple
 
 from .backend import Backend, ListQuery, SessionRow
 from .errors import BridgeError, InvalidParams

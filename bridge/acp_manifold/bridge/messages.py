@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import math
-from typing import NamedTuple, NoReturn, TypeAlias, cast
+from typing import NoReturn, TypeAlias, cast
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_object, as_str
+from acp_manifold.translators.values import NamedTuple
 
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, ErrorObject
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Final, NamedTuple
+from typing import Final
 
 import anyio
 
 from acp_manifold.translators.narrow import JsonObject
+from acp_manifold.translators.values import NamedTuple
 
 from .messages import encode
 

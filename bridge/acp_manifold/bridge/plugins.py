@@ -11,7 +11,8 @@ import os
 import sys
 from collections.abc import Iterator
 from importlib import import_module
-from typing import NamedTuple
+
+from acp_manifold.translators.values import NamedTuple
 
 
 class Plugin(NamedTuple):

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -30,6 +30,7 @@ from acp_manifold.translators.updates import (
     Text,
     Update,
 )
+from acp_manifold.translators.values import NamedTuple
 
 from .backend import Backend, BackendSession, SessionRow, SessionSpec
 from .client import Client

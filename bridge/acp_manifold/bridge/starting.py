@@ -10,7 +10,9 @@ import errno
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from typing import IO, NamedTuple, cast
+from typing import IO, cast
+
+from acp_manifold.translators.values import NamedTuple
 
 from .errors import BackendGone
 from .survivors import MARK_VARIABLE

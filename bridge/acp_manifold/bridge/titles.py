@@ -8,7 +8,6 @@ finds it there; if the write fails, what was before counts again.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import anyio
@@ -31,23 +30,27 @@ Heard: TypeAlias = Literal["news", "known", "discarded"]
 """A title heard: taken and worth telling, nothing new, or one that must not stand."""
 
 
-@dataclass(slots=True)
 class _Echo:
     """A write of ours that we will hear of."""
 
-    text: str
-    until: float
-    left: int = ECHOES
+    __slots__ = ("left", "text", "until")
+
+    def __init__(self, text: str, until: float) -> None:
+        self.text = text
+        self.until = until
+        self.left = ECHOES
 
 
-@dataclass(slots=True)
 class _Kept:
-    record: TitleRecord
-    version: int = 0
-    """Counts every change of the record: what was begun under an older one is stale."""
-    echoes: list[_Echo] = field(default_factory=list[_Echo])
-    writing: anyio.Lock = field(default_factory=anyio.Lock)
-    """Held while a client's title is on its way into the store."""
+    __slots__ = ("echoes", "record", "version", "writing")
+
+    def __init__(self, record: TitleRecord) -> None:
+        self.record = record
+        self.version = 0
+        """Counts every change of the record: what was begun under an older one is stale."""
+        self.echoes: list[_Echo] = []
+        self.writing = anyio.Lock()
+        """Held while a client's title is on its way into the store."""
 
 
 class TitleKeeper:

@@ -6,7 +6,9 @@ Endpoints hold secrets in their headers. They are kept in memory, and shown nowh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
+
+from acp_manifold.translators.values import NamedTuple
 
 LoginState: TypeAlias = Literal["authenticated", "unauthenticated", "not_required", "unknown"]
 """Whether sessions can be begun without a login; the words are those of ACP's `AuthState`."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isfinite
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
+
+from acp_manifold.translators.values import NamedTuple
 
 from .narrow import JsonObject, as_list, is_list, is_object, is_text
 from .updates import ToolCallUpdate

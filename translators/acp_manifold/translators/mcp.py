@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from acp_manifold.translators.values import NamedTuple
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 

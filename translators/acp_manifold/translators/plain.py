@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
+
+from acp_manifold.translators.values import NamedTuple
 
 from .titles import ESCAPES
 from .updates import (

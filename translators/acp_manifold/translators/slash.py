@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from acp_manifold.translators.values import NamedTuple
 
 from .updates import Prompt, Text
 

@@ -7,7 +7,9 @@ in a patch means "unchanged".
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
+
+from acp_manifold.translators.values import NamedTuple
 
 from .narrow import JsonObject
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import shlex
-import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -222,7 +221,9 @@ class ClaudeBackend:
 
         if wanted is not None and await to_thread.run_sync(self._store.locate, wanted) is None:
             return wanted
-        return str(uuid.uuid4())
+        from uuid import uuid4
+
+        return str(uuid4())
 
     async def refuse_if_held(self, session_id: str) -> None:
         """Look into the registry of live processes; see `Backend.refuse_if_held`."""
@@ -317,7 +318,9 @@ class ClaudeBackend:
         from acp_manifold.adapters.claude.fork import fork
 
         path = await self._path(session_id)
-        copy = str(uuid.uuid4())
+        from uuid import uuid4
+
+        copy = str(uuid4())
         try:
             await fork(path, self._store.expected_path(copy, spec.cwd), copy, spec.cwd)
         except FileNotFoundError as exc:

@@ -6,7 +6,6 @@ Every request ends in one of: its answer, a refusal, a limit of time, the end of
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import anyio
 
@@ -16,16 +15,18 @@ from acp_manifold.translators.claude.input import control_request
 from acp_manifold.translators.narrow import JsonObject
 
 
-@dataclass(slots=True)
 class Pending:
     """A request on its way."""
 
-    id: str
-    subtype: str
-    answered: Callable[[JsonObject], None] | None = None
-    done: anyio.Event = field(default_factory=anyio.Event)
-    answer: JsonObject | None = None
-    error: BackendFault | None = None
+    __slots__ = ("answer", "answered", "done", "error", "id", "subtype")
+
+    def __init__(self, id: str, subtype: str, answered: Callable[[JsonObject], None] | None = None) -> None:
+        self.id = id
+        self.subtype = subtype
+        self.answered = answered
+        self.done = anyio.Event()
+        self.answer: JsonObject | None = None
+        self.error: BackendFault | None = None
 
 
 class Control:

@@ -6,9 +6,10 @@ import json
 import logging
 import os
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_object, as_str, is_text
+from acp_manifold.translators.values import NamedTuple
 
 logger = logging.getLogger(__name__)
 

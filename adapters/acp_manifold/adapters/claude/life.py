@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -12,15 +13,16 @@ import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
-from acp_manifold.adapters.claude.carried import Carried
-from acp_manifold.adapters.claude.guards import Guards
-from acp_manifold.adapters.claude.registry import refuse_if_held
 from acp_manifold.bridge.backend import Host
 from acp_manifold.bridge.ledger import state_directory
 
 if TYPE_CHECKING:
+    from acp_manifold.adapters.claude.carried import Carried
+    from acp_manifold.adapters.claude.guards import Guards
     from acp_manifold.adapters.claude.session import ClaudeSession
     from acp_manifold.adapters.claude.shelf import Shelf
+
+logger = logging.getLogger(__name__)
 
 
 class Life:
@@ -36,8 +38,30 @@ class Life:
         """Our own processes: to others, they are what holds a session."""
         self.live: dict[str, ClaudeSession] = {}
         """Who serves which session now."""
-        self.guards: Guards
+        self._guards: Guards | None = None
+        self._guard_files = state_directory() / "claude-titles"
         self._shelf: Shelf | None = None
+
+    @property
+    def guards(self) -> Guards:
+        """Titles that are kept in transcripts that others have open. Imported with the first look at a title."""
+        if self._guards is None:
+            from acp_manifold.adapters.claude.guards import Guards
+
+            self._guards = Guards(self._guard_files, self._config, self.host, self.tasks, self.pids, self.live)
+        return self._guards
+
+    def take_up_guards(self) -> None:
+        """Go on with what an earlier life of the agent, or another agent, guards, if there is anything."""
+        try:
+            names = os.listdir(self._guard_files)
+        except FileNotFoundError:
+            return
+        except OSError as exc:
+            logger.warning("claude: what was guarded can't be read: %s", exc)
+            return
+        if any(name.endswith(".json") for name in names):
+            self.guards.take_up()
 
     @property
     def shelf(self) -> Shelf:
@@ -50,6 +74,8 @@ class Life:
 
     async def refuse_if_held(self, session_id: str) -> None:
         """See `registry.refuse_if_held`."""
+        from acp_manifold.adapters.claude.registry import refuse_if_held
+
         await to_thread.run_sync(refuse_if_held, self._config, session_id, frozenset(self.pids))
 
     @contextmanager
@@ -76,8 +102,7 @@ async def living(host: Host, config: Path) -> AsyncGenerator[Life]:
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         life = Life(host, config, tasks)
-        life.guards = Guards(state_directory() / "claude-titles", config, host, tasks, life.pids, life.live)
-        life.guards.take_up()
+        life.take_up_guards()
         try:
             yield life
         except Exception as exc:

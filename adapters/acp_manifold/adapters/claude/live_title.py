@@ -10,8 +10,10 @@ transcript appears.
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Final, TypeVar
 
 import anyio
@@ -21,6 +23,7 @@ from anyio.abc import TaskGroup
 from acp_manifold.adapters.claude.control import Control, Pending
 from acp_manifold.adapters.claude.guards import SIDECAR_LAG
 from acp_manifold.adapters.claude.store import Store
+from acp_manifold.adapters.claude.titles_in import custom_titles
 from acp_manifold.bridge.backend import Host, SessionSpec
 from acp_manifold.bridge.errors import BackendFault, BackendGone
 from acp_manifold.translators.claude.titles import stored_form
@@ -38,6 +41,8 @@ RENAME_LIMIT: Final = 10.0
 READ_BACK_LIMIT: Final = 2.0
 """Seconds for the record to appear in a transcript that is there; it is there before the answer is (2.1.332)."""
 
+AT_ONCE: Final = 16 * 1024
+"""Bytes behind the place of a new title that are read without a thread; 250 are usual."""
 
 _TRIES: Final = 3
 """How often a title is set that older ones are written over."""
@@ -64,6 +69,8 @@ class LiveTitle:
     ) -> None:
         self._id = session_id
         self._cwd = spec.cwd
+        self._path: Path | None = None
+        """The transcript, where it was last."""
         self._host = host
         self._store = store
         self._control = control
@@ -138,6 +145,7 @@ class LiveTitle:
     def moved(self, session_id: str) -> None:
         """The conversation goes on under another id."""
         self._id = session_id
+        self._path = None
 
     def told(self, title: str) -> bool:
         """The process tells the title it has; whether that is news, not the echo of one that another program gave."""
@@ -347,13 +355,37 @@ class LiveTitle:
             stop()
 
     async def _size(self) -> int | None:
-        return await to_thread.run_sync(self._store.size, self._id)
+        """Bytes of the transcript; None without one. To look for it among all projects is for the first time."""
+        size = _size_of(self._path)
+        if size is None:
+            self._path = await to_thread.run_sync(self._store.locate, self._id)
+            size = _size_of(self._path)
+        return size
 
     def _is_older(self, title: str) -> bool:
         return self._older.get(title, 0.0) >= anyio.current_time()
 
     async def _titles(self, offset: int) -> list[str]:
+        """The titles behind the first `offset` bytes: looked for at once where the last one was, else everywhere.
+
+        A few KB are read quicker than a thread is woken.
+        """
+        if self._path is not None:
+            try:
+                if os.stat(self._path).st_size - offset <= AT_ONCE and (found := custom_titles(self._path, offset)):
+                    return found
+            except OSError as exc:
+                logger.debug("%s: the transcript can't be read where it was: %s", self._name, exc)
         return await to_thread.run_sync(self._store.custom_titles_after, self._id, offset)
 
     async def _last_title(self, offset: int) -> str | None:
         return await to_thread.run_sync(self._store.custom_title_after, self._id, offset)
+
+
+def _size_of(path: Path | None) -> int | None:
+    """Bytes of a file; None if there is none any more, or none that can be looked at."""
+    try:
+        return os.stat(path).st_size if path is not None else None
+    except OSError as exc:
+        logger.debug("%s can't be looked at: %s", path, exc.strerror)
+        return None

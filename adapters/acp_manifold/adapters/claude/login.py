@@ -10,11 +10,11 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from acp_manifold.adapters.claude.program import config_dir
 from acp_manifold.bridge.backend import Login
 from acp_manifold.translators.narrow import JsonObject, as_object, as_objects, flag, obj
+from acp_manifold.translators.values import NamedTuple
 
 LOGIN_VARIABLES: dict[str, str] = {
     "CLAUDE_CODE_USE_BEDROCK": "Amazon Bedrock",

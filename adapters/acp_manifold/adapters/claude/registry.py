@@ -14,11 +14,11 @@ import os
 import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from acp_manifold.adapters.claude.regular import open_to_read
 from acp_manifold.bridge.errors import InvalidRequest
 from acp_manifold.translators.narrow import JsonObject, as_int, as_object, as_str, text
+from acp_manifold.translators.values import NamedTuple
 
 logger = logging.getLogger(__name__)
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 import json
 import logging
 import os
-import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+from uuid import uuid4
 
 import anyio
 from anyio import to_thread
@@ -103,20 +102,22 @@ _LAST_WORDS: Final = 2000
 """Characters at the end of stderr that may tell why a process ended."""
 
 
-@dataclass(slots=True)
 class _Turn:
     """The prompt that runs."""
 
-    uuid: str
-    go: anyio.Event = field(default_factory=anyio.Event)
-    """Set when there is nothing left to wait for before the prompt is sent, or no sense in sending it."""
-    ended: anyio.Event = field(default_factory=anyio.Event)
-    added: Prompt = ()
-    """What was added before the prompt was sent."""
-    sent: bool = False
-    interrupted: bool = False
-    lookup: anyio.CancelScope | None = None
-    """Around a command that is served here: nothing is sent for it."""
+    __slots__ = ("added", "ended", "go", "interrupted", "lookup", "sent", "uuid")
+
+    def __init__(self) -> None:
+        self.uuid = str(uuid4())
+        self.go = anyio.Event()
+        """Set when there is nothing left to wait for before the prompt is sent, or no sense in sending it."""
+        self.ended = anyio.Event()
+        self.added: Prompt = ()
+        """What was added before the prompt was sent."""
+        self.sent = False
+        self.interrupted = False
+        self.lookup: anyio.CancelScope | None = None
+        """Around a command that is served here: nothing is sent for it."""
 
 
 class ClaudeSession:
@@ -254,7 +255,7 @@ class ClaudeSession:
 
     async def prompt(self, prompt: Prompt) -> TurnEnd:
         """Run one turn; see `BackendSession.prompt`."""
-        turn = self._turn = _Turn(str(uuid.uuid4()))
+        turn = self._turn = _Turn()
         try:
             if not self._ready.is_set() and self._gone is None:
                 await turn.go.wait()
@@ -305,7 +306,7 @@ class ClaudeSession:
         if not turn.sent:
             turn.added = (*turn.added, *prompt)
             return True
-        message = str(uuid.uuid4())
+        message = str(uuid4())
         self._send(user_message(prompt, message, self._conversation.steer(message, prompt)))
         return True
 

@@ -87,11 +87,6 @@ class Store:
         """Where the CLI keeps the transcripts of sessions of a directory."""
         return self._projects / folder_name(cwd)
 
-    def size(self, session_id: str) -> int | None:
-        """Bytes of the session's transcript; None without one."""
-        newest = self._newest(session_id)
-        return newest.mark.size if newest is not None else None
-
     def custom_title_after(self, session_id: str, offset: int) -> str | None:
         """The last custom title behind the first `offset` bytes of the session's transcript."""
         path = self.locate(session_id)
@@ -105,11 +100,10 @@ class Store:
         """Every custom title behind the first `offset` bytes of the session's transcript, in order."""
         path = self.locate(session_id)
         try:
-            found = titles_in.titles_after(path, offset) if path is not None else []
+            return titles_in.custom_titles(path, offset) if path is not None else []
         except OSError as exc:
             logger.info("%s can't be read: %s", path, exc.strerror)
             return []
-        return [title.text for title in found if title.origin == "user"]
 
     def told(self, session_id: str) -> tuple[str | None, float]:
         """The title that a Claude Code process was last told for the session, and when; see `titles_in.beside`."""

@@ -25,6 +25,11 @@ def titles_after(path: Path, offset: int) -> list[Title]:
     return [title for line in lines for title in title_records(line)]
 
 
+def custom_titles(path: Path, offset: int) -> list[str]:
+    """The custom ones among `titles_after`; raises as that does."""
+    return [title.text for title in titles_after(path, offset) if title.origin == "user"]
+
+
 def beside(path: Path) -> tuple[str | None, float]:
     """The title in `custom-title.json` beside a transcript, and when it was set, in seconds since 1970.
 

@@ -8,9 +8,10 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from acp_manifold.adapters.claude.regular import is_regular
+from acp_manifold.translators.values import NamedTuple
 
 logger = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from acp_manifold.translators.values import NamedTuple
 
 
 class Limits(NamedTuple):

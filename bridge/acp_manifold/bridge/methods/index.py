@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
+from acp_manifold.bridge.cursors import decode_cursor, encode_cursor
 from acp_manifold.bridge.errors import MethodNotFound
 from acp_manifold.bridge.index_rows import with_details
-from acp_manifold.bridge.listing import Page, Place, decode_cursor, encode_cursor
+from acp_manifold.bridge.listing import Page, Place
 from acp_manifold.bridge.worktrees import same_place_in_worktrees
 from acp_manifold.translators.acp import index, requests, v1
 from acp_manifold.translators.narrow import JsonObject

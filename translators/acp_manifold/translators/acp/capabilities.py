@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, is_object, obj
+from acp_manifold.translators.values import NamedTuple
 
 
 class ClientCapabilities(NamedTuple):

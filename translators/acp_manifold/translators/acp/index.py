@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_object, is_list, obj
+from acp_manifold.translators.values import NamedTuple
 
 from .requests import BadParams, absolute_path, required_text
 

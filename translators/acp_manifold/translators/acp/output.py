@@ -9,7 +9,6 @@ left out then, with a note.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 
 from acp_manifold.translators.narrow import JsonObject
 from acp_manifold.translators.updates import (
@@ -29,13 +28,15 @@ SHOWN_LIMIT = 1 << 20
 """The most characters of one command's output that a client is sent at a time."""
 
 
-@dataclass(slots=True)
 class _Running:
-    content: tuple[ToolContent, ...] = ()
-    pieces: deque[str] = field(default_factory=lambda: deque[str]())
-    kept: int = 0
-    total: int = 0
-    sent_at: int = 0
+    __slots__ = ("content", "kept", "pieces", "sent_at", "total")
+
+    def __init__(self, content: tuple[ToolContent, ...] = ()) -> None:
+        self.content = content
+        self.pieces: deque[str] = deque()
+        self.kept = 0
+        self.total = 0
+        self.sent_at = 0
 
 
 class ToolOutputs:

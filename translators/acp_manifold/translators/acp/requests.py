@@ -6,7 +6,7 @@ its first token. Shapes are those of ACP v1 (SDK 2.4.0, unstable schema).
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from acp_manifold.translators.mcp import HttpServer, McpServer, StdioServer
 from acp_manifold.translators.narrow import (
@@ -18,6 +18,7 @@ from acp_manifold.translators.narrow import (
     is_text,
     obj,
 )
+from acp_manifold.translators.values import NamedTuple
 
 META_KEY = "acp-manifold"
 """Our key in `_meta`."""

@@ -8,11 +8,9 @@ block only fills in what is missing: all of it for messages that are not streame
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
-
 from acp_manifold.translators.narrow import JsonObject, as_int, obj, text
 from acp_manifold.translators.updates import MessageChunk, Role, Text
+from acp_manifold.translators.values import NamedTuple
 
 _TEXT_KEYS: dict[str, tuple[str, Role]] = {"text": ("text", "agent"), "thinking": ("thinking", "thought")}
 """Block type -> where its text is, and who speaks in it."""
@@ -20,15 +18,17 @@ _TEXT_KEYS: dict[str, tuple[str, Role]] = {"text": ("text", "agent"), "thinking"
 _DELTA_KEYS = {"text_delta": "text", "thinking_delta": "thinking"}
 
 
-@dataclass(slots=True)
 class _Block:
     """A block of the current message that was streamed."""
 
-    kind: str
-    sent: int = 0
-    """Characters that went out."""
-    finished: bool = False
-    """Whether its finished form has come too."""
+    __slots__ = ("finished", "kind", "sent")
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.sent = 0
+        """Characters that went out."""
+        self.finished = False
+        """Whether its finished form has come too."""
 
 
 class ToolUse(NamedTuple):

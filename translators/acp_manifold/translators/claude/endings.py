@@ -8,10 +8,11 @@ text for the person in `result` (case A02); an interrupt as `error_during_execut
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, obj, text
 from acp_manifold.translators.updates import StopReason, TurnEnd
+from acp_manifold.translators.values import NamedTuple
 
 from .frames import Result
 

@@ -8,10 +8,11 @@ Shapes as seen from Claude Code 2.1.332.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_objects, as_str, flag, obj, text
 from acp_manifold.translators.updates import Notice, Unknown
+from acp_manifold.translators.values import NamedTuple
 
 from . import notices
 

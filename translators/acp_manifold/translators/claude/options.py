@@ -8,10 +8,10 @@ CLI takes any model name, and an effort or a style that there is none of changes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_str, flag, obj, text
 from acp_manifold.translators.updates import Choice, ConfigOption
+from acp_manifold.translators.values import NamedTuple
 
 MODE, MODEL, EFFORT, FAST, ULTRACODE, STYLE, AGENT = (
     "mode",

@@ -12,11 +12,11 @@ sent back with the yes is the one it goes on in, and a no goes on planning.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from acp_manifold.translators.claude import tools
 from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_str, obj, text
 from acp_manifold.translators.updates import Option, Question, ToolCallUpdate
+from acp_manifold.translators.values import NamedTuple
 
 ALLOW = "allow"
 REJECT = "reject"

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import NamedTuple
 
 from acp_manifold.translators.form_schemas import Unshowable, fields_of, page_of
 from acp_manifold.translators.forms import Choice, Field, Form, FormAnswer, Value
 from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_str, flag, text
 from acp_manifold.translators.updates import ToolCallUpdate
+from acp_manifold.translators.values import NamedTuple
 
 DECLINED = "The user declined to answer. Go on without it, or ask in another way."
 """What the model is told when the person said no to its questions."""

@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple, cast
+from typing import Literal, cast
 
 from acp_manifold.translators.attached import is_context, restored
 from acp_manifold.translators.claude.frames import message_blocks
 from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, flag, is_text, obj, text
 from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import BlobResource, Content, Image, Text
+from acp_manifold.translators.values import NamedTuple
 
 _REMINDER = re.compile(
     r"<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics|new-diagnostics)>.*?</\1>\s*", re.DOTALL

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
-from typing import NamedTuple
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_object, as_objects, as_str, flag, obj, text
 from acp_manifold.translators.updates import (
@@ -27,6 +26,7 @@ from acp_manifold.translators.updates import (
     ToolStatus,
     Update,
 )
+from acp_manifold.translators.values import NamedTuple
 
 CALL_BLOCKS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 """Types of content blocks that call a tool."""

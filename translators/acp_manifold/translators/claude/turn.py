@@ -11,7 +11,7 @@ were added to the turn (`steering`) are answered before it ends.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from acp_manifold.translators.claude import tools
 from acp_manifold.translators.claude.records import FILLERS
@@ -27,6 +27,7 @@ from acp_manifold.translators.updates import (
     Update,
     Usage,
 )
+from acp_manifold.translators.values import NamedTuple
 
 from . import plans
 from .background import Tasks

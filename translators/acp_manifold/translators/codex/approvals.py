@@ -12,10 +12,11 @@ codex-cli 0.163.0 that shape it:
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_list, as_object, as_objects, as_str, obj, text
 from acp_manifold.translators.updates import Option, Question, Text, ToolCallUpdate, ToolContent
+from acp_manifold.translators.values import NamedTuple
 
 from . import commands, items
 

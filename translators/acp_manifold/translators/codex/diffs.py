@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, obj, text
 from acp_manifold.translators.updates import Diff, Location, ToolKind
+from acp_manifold.translators.values import NamedTuple
 
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@.*$", re.MULTILINE)
 _ROWS = re.compile(r"[^\n]*\n|[^\n]+")

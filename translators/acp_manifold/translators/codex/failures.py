@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_object, as_str, obj, text
+from acp_manifold.translators.values import NamedTuple
 
 if TYPE_CHECKING:
     from acp_manifold.translators.updates import StopReason

@@ -9,10 +9,10 @@ through `collaborationMode` alone. Model and effort are not validated: what can'
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_str, flag, obj, text
 from acp_manifold.translators.updates import Choice, ConfigOption
+from acp_manifold.translators.values import NamedTuple
 
 MODE, MODEL, EFFORT, FAST, COLLABORATION = "mode", "model", "effort", "fast", "collaboration_mode"
 """The ids of the options."""

@@ -10,12 +10,12 @@ not the call, its properties are in the order of the alphabet, and nothing ever 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from acp_manifold.translators.form_schemas import Unshowable, fields_of, page_of
 from acp_manifold.translators.forms import Choice, Field, Form, FormAnswer
 from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, flag, text
 from acp_manifold.translators.updates import ToolCallUpdate
+from acp_manifold.translators.values import NamedTuple
 
 from .approvals import Items
 

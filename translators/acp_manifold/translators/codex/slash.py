@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 from acp_manifold.translators.slash import Slash, can_be_typed
 from acp_manifold.translators.updates import Command, Commands
+from acp_manifold.translators.values import NamedTuple
 
 BUILT_IN: tuple[Command, ...] = (
     Command("review", "Review the uncommitted changes, or what you name", "branch NAME | commit SHA | instructions"),

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_str, flag, text
+from acp_manifold.translators.values import NamedTuple
 
 TITLE_SOURCE = "thread_title"
 """The `threadSource` of the ephemeral threads that make up titles, ours and those of Codex' own TUI."""
