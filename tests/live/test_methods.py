@@ -198,8 +198,11 @@ async def test_a_title_set_in_mid_turn_outlives_the_bridge(lab: MakeLab, backend
         assert await listed_title(agent, session) == "At rest"
 
 
+@pytest.mark.case("T06")
 @both_backends
-async def test_every_spelling_of_the_rename_stores_the_title(agent: Client, both: Lab, backend: str) -> None:
+async def test_by_every_spelling_of_the_rename_the_answer_the_list_and_the_store_hold_the_same_title(
+    agent: Client, both: Lab, backend: str
+) -> None:
     session = await agent.new_session(both.cwd, backend)
     await agent.ask(session, "SAY[1]")
     for number, (method, key) in enumerate(TITLE_METHODS.items()):
@@ -209,13 +212,6 @@ async def test_every_spelling_of_the_rename_stores_the_title(agent: Client, both
     assert await agent.ask(session, "/rename By a prompt") == "end_turn"
     assert await listed_title(agent, session) == "By a prompt"
     assert len(both.model.requests) == asked
-
-
-@pytest.mark.case("T06")
-@both_backends
-async def test_the_answer_the_list_and_the_store_hold_the_same_title(agent: Client, both: Lab, backend: str) -> None:
-    session = await agent.new_session(both.cwd, backend)
-    await agent.ask(session, "SAY[1]")
     for sent in ("  Fix\tthe\r\n build  ", "a" * 5000, "\x1b[31mred\u202e\u200b ünï", "U+2028 \u2028 in it"):
         stored = (await agent.request("session/set_title", {"sessionId": session, "title": sent}))["title"]
         assert stored == await listed_title(agent, session)
