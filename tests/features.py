@@ -314,6 +314,17 @@ FEATURES: tuple[Feature, ...] = (
         ("bridge/test_lifecycle.py::test_the_status_tells_what_is_open_and_changes_nothing",),
     ),
     Feature(
+        "`systemPrompt`, behind the CLI's own or in its place",
+        "yes",
+        "yes",
+        "yes",
+        "append only",
+        (
+            "live/test_opening.py::"
+            "test_a_system_prompt_of_the_client_comes_behind_the_clis_own_or_in_its_place",
+        ),
+    ),
+    Feature(
         "`additionalDirectories`",
         "yes",
         "yes",
@@ -440,11 +451,14 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature(
         "sub-agents: their calls as tool calls, or sessions of their own (`subagent_update`)",
-        "yes, live",
-        "yes: as tool calls, with the agents' last words",
         "yes",
         "yes",
-        _UPDATES,
+        "yes",
+        "yes",
+        (
+            *_UPDATES,
+            "live/test_subagents.py::test_codex_sub_agents_are_sessions_of_their_own_and_nothing_of_them_is_the_parents",
+        ),
     ),
     Feature(
         "background work: its tool call goes on; listed, read and ended by [methods of ours](#background-work)",

@@ -150,6 +150,8 @@ async def test_the_markers_of_an_enclosing_session_stay_out(fake: FakeClaude, wo
         "CLAUDE_CODE_ENTRYPOINT": "cli",
         "CLAUDE_CODE_SESSION_ACCESS_TOKEN": "stale",
         "CLAUDE_CODE_SSE_PORT": "1",
+        "CODEX_SANDBOX": "seatbelt",
+        "CODEX_THREAD_ID": "x",
     }
     backend = ClaudeBackend({**fake.env, **markers, "OTHER": "kept"})
     with anyio.fail_after(5):

@@ -375,6 +375,7 @@ class ClaudeBackend:
         """Remove a session for good; see `Backend.delete`."""
         from anyio import to_thread
 
+        from acp_manifold.adapters.claude.kept import Kept
         from acp_manifold.adapters.claude.lock import lock_folder, locked
 
         if await to_thread.run_sync(self._store.locate, session_id) is None:
@@ -386,6 +387,7 @@ class ClaudeBackend:
         # An agent that has opened it just now is in no registry yet.
         with locked(lock_folder(), session_id):
             await to_thread.run_sync(self._store.delete, session_id)
+            Kept(session_id).forget()
 
     def lab(self, folder: Path, model_url: str) -> dict[str, str]:
         """A private store and a scripted model; see `Backend.lab`."""

@@ -90,10 +90,30 @@ class Life:
             for session_id in [known for known, live in self.live.items() if live is session]:
                 del self.live[session_id]
 
+    def carry(self, session_id: str, *, stored: bool) -> Carried:
+        """What a session keeps from one process to the next.
+
+        Args:
+            session_id: Which.
+            stored: Whether it is in the store, so that an agent before this one may have kept something for it.
+        """
+        carried = self.carried.get(session_id)
+        if carried is None:
+            from acp_manifold.adapters.claude.carried import Carried
+            from acp_manifold.adapters.claude.kept import Kept
+
+            carried = self.carried[session_id] = Carried()
+            carried.keep_in(Kept(session_id), known=stored)
+        return carried
+
     def moved(self, session: ClaudeSession, carried: Carried) -> None:
         """A session goes by another id from now on."""
+        from acp_manifold.adapters.claude.kept import Kept
+
         self.live[session.id] = session
         self.carried[session.id] = carried
+        carried.keep_in(Kept(session.id))
+        carried.keep()
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from acp_manifold.bridge.errors import (
     BackendFault,
+    BackendGone,
     BridgeError,
     InvalidParams,
     InvalidRequest,
@@ -19,12 +20,18 @@ PROVIDER = "acp-manifold"
 """The name of the model provider that a client's endpoint is, in threads that were begun with one."""
 
 NO_ROLLOUT = "no rollout found"
+_CROWDED = "failed to initialize sqlite state runtime"
 _UNKNOWN = (NO_ROLLOUT, "thread not loaded", "thread not found", "invalid thread id", "invalid session id")
 _ARCHIVED = "is archived"
 _HELD = "already has an active writer"
 _EPHEMERAL = "ephemeral"
 _TOO_LARGE = "input_too_large"
 _TURN_OVER = ("no active turn", "expected active turn id")
+
+
+def is_crowded(gone: BackendGone) -> bool:
+    """Whether an app-server ended because another was making the same home anew at that moment (codex-cli 0.163.0)."""
+    return _CROWDED in gone.message
 
 
 def is_unknown(error: RemoteError) -> bool:

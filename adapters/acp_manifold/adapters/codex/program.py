@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from acp_manifold.adapters.enclosing import without_marks
 from acp_manifold.bridge.backend import Program
 
 PATH_VARIABLE = "CODEX_PATH"
@@ -19,21 +20,6 @@ HOME_VARIABLE = "CODEX_HOME"
 
 _PACKAGE = "codex_cli_bin"
 """The import package of openai-codex-cli-bin, which brings the CLI as `bin/codex`."""
-
-_MARKERS = frozenset(
-    {
-        "CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS",
-        "CODEX_CI",
-        "CODEX_PERMISSION_PROFILE",
-        "CODEX_SANDBOX",
-        "CODEX_SANDBOX_NETWORK_DISABLED",
-        "CODEX_SESSION_ID",
-        "CODEX_THREAD_ID",
-        "CODEX_TOOL_CALL_ID",
-        "CODEX_VERSION",
-    }
-)
-"""What codex-cli 0.163.0 sets for the commands it runs: marks of an enclosing session, which is not ours (case A01)."""
 
 
 def find_program() -> Program | None:
@@ -72,8 +58,8 @@ def login_command() -> str:
 
 
 def person_environment() -> dict[str, str]:
-    """Our own environment without marks of an enclosing Codex session."""
-    env = {name: value for name, value in os.environ.items() if name not in _MARKERS}
+    """Our own environment without the marks of an enclosing session."""
+    env = without_marks(os.environ)
     if not env.get(HOME_VARIABLE):
         env.pop(HOME_VARIABLE, None)
     return env

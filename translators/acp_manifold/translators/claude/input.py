@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from acp_manifold.translators.attached import context, file_path, link
+from acp_manifold.translators.instructions import SystemPrompt
 from acp_manifold.translators.narrow import JsonObject
 from acp_manifold.translators.updates import (
     Audio,
@@ -30,6 +31,19 @@ def user_message(prompt: Prompt, uuid: str, priority: str | None = None) -> Json
     if priority is not None:
         message["priority"] = priority
     return message
+
+
+def greeting(prompt: SystemPrompt | None) -> JsonObject:
+    """The `initialize` request, with the instructions that a client gives the session."""
+    request: JsonObject = {"subtype": "initialize"}
+    if prompt is not None:
+        # Without `snapshot` a resumed session would keep the instructions it first had.
+        request["systemPromptSnapshot"] = False
+        if prompt.mode == "override":
+            request["systemPrompt"] = [prompt.text]
+        else:
+            request["appendSystemPrompt"] = prompt.text
+    return request
 
 
 def control_request(request_id: str, request: JsonObject) -> JsonObject:

@@ -130,7 +130,7 @@ def moment(record: JsonObject) -> str | None:
 
 def typed_texts(record: JsonObject) -> list[str]:
     """What a person typed in a user record, without what was put in for the model; often nothing."""
-    if record.get("type") != "user" or not _by_person(record):
+    if record.get("type") != "user" or not is_by_person(record):
         return []
     texts = [typed(text(block, "text")) for block in _blocks(record, "text")]
     return [shown for shown in texts if shown and not is_context(shown)]
@@ -138,7 +138,7 @@ def typed_texts(record: JsonObject) -> list[str]:
 
 def typed_content(record: JsonObject) -> list[Content]:
     """What a person sent in a user record, as it was sent: texts, pictures, resources; often nothing."""
-    if record.get("type") != "user" or not _by_person(record):
+    if record.get("type") != "user" or not is_by_person(record):
         return []
     return _sent(message_blocks(obj(record, "message")))
 
@@ -180,7 +180,8 @@ def agent_blocks(record: JsonObject) -> list[JsonObject]:
     return [block for block in blocks if block.get("type") != "text" or text(block, "text") not in FILLERS]
 
 
-def _by_person(record: JsonObject) -> bool:
+def is_by_person(record: JsonObject) -> bool:
+    """Whether a user record came of something that a person did, and was not put in for the model."""
     if flag(record, "isMeta") or flag(record, "isCompactSummary") or flag(record, "isVisibleInTranscriptOnly"):
         return False
     return obj(record, "origin").get("kind") in (None, "human")
