@@ -319,10 +319,7 @@ FEATURES: tuple[Feature, ...] = (
         "yes",
         "yes",
         "append only",
-        (
-            "live/test_opening.py::"
-            "test_a_system_prompt_of_the_client_comes_behind_the_clis_own_or_in_its_place",
-        ),
+        ("live/test_opening.py::test_a_system_prompt_of_the_client_comes_behind_the_clis_own_or_in_its_place",),
     ),
     Feature(
         "`additionalDirectories`",
