@@ -14,7 +14,7 @@ NPM := $(BIN)/npm --no-audit --no-fund --no-update-notifier --loglevel=error
 SCHEMA := .cache/acp-sdk/$(ACP_SDK)/package/schema/v1/schema.unstable.json
 CLIENTS := .cache/clients/node_modules/.package-lock.json
 
-.PHONY: install demo test check features bench bench-peers soak titles-torture clean
+.PHONY: install demo test check features bench bench-peers soak tui-soak titles-torture clean
 
 install: .cache/installed $(SCHEMA) $(CLIENTS)
 
@@ -72,6 +72,10 @@ soak: .cache/installed
 # Five hundred renames of the real CLIs' sessions at random moments; fails if a title is lost or replaced (Linux).
 titles-torture: install
 	$(BIN)/python -m tests.live.torture
+
+# A hundred prompts of every kind in one session of Claude Code's interactive program; fails if one is stuck.
+tui-soak: install
+	$(BIN)/python -m tests.live.tui_soak
 
 clean:
 	rm -rf .venv .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist

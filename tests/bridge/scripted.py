@@ -266,6 +266,7 @@ class ScriptedBackend:
         self.name = name
         self.label = name.capitalize()
         self.install_hint = f"install {name}"
+        self.store_of = name
         self.mcp_sse = False
         self.has_archive = False
         self.archived: set[str] = set()

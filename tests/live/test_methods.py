@@ -12,13 +12,13 @@ from acp_manifold.translators.acp.requests import TITLE_METHODS
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
 from .client import Answerer, Client, Question, leave_open, reject
-from .conftest import MakeLab
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
+all_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
-ESCALATES = {"claude": "RUN[{}]", "codex": "RUNESC[{}]"}
+ESCALATES = {"claude": "RUN[{}]", "claude-tui": "RUN[{}]", "codex": "RUNESC[{}]"}
 """A command that each CLI asks about as it is configured out of the box."""
 
 
@@ -44,7 +44,7 @@ def tool_states(agent: Client, session: str) -> list[tuple[object, object]]:
     return [(u["toolCallId"], u["status"]) for u in events if "status" in u]
 
 
-@both_backends
+@all_backends
 async def test_text_links_and_thoughts_of_a_turn(agent: Client, both: Lab, backend: str) -> None:
     session = await agent.new_session(both.cwd, backend)
     link = {"type": "resource_link", "uri": "file:///tmp/notes.md", "name": "notes.md"}
@@ -59,7 +59,7 @@ async def test_text_links_and_thoughts_of_a_turn(agent: Client, both: Lab, backe
     assert agent.heard(session, "user_message_chunk") == []
 
 
-@both_backends
+@all_backends
 async def test_a_permission_is_asked_and_a_yes_runs_the_command(agent: Client, both: Lab, backend: str) -> None:
     session = await agent.new_session(both.cwd, backend)
     assert (
@@ -83,7 +83,7 @@ async def test_a_permission_is_asked_and_a_yes_runs_the_command(agent: Client, b
 
 
 @pytest.mark.case("P03")
-@both_backends
+@all_backends
 async def test_a_no_refuses_the_call_and_the_turn_goes_on(agent: Client, both: Lab, backend: str) -> None:
     session = await agent.new_session(both.cwd, backend)
     agent.on_question = reject
@@ -99,7 +99,7 @@ async def test_a_no_refuses_the_call_and_the_turn_goes_on(agent: Client, both: L
 
 
 @pytest.mark.case("P03")
-@both_backends
+@all_backends
 async def test_an_answer_that_is_none_runs_nothing(agent: Client, both: Lab, backend: str) -> None:
     def break_down(question: Question) -> None:
         agent.send({"jsonrpc": "2.0", "id": question.id, "error": {"code": -32603, "message": "broken client"}})
@@ -112,7 +112,7 @@ async def test_an_answer_that_is_none_runs_nothing(agent: Client, both: Lab, bac
         assert len(agent.questions) == number + 1 and os.listdir(both.cwd) == []
 
 
-@both_backends
+@all_backends
 async def test_cancel_with_a_question_open_withdraws_it_and_the_next_prompt_works(
     agent: Client, both: Lab, backend: str
 ) -> None:
@@ -130,12 +130,12 @@ async def test_cancel_with_a_question_open_withdraws_it_and_the_next_prompt_work
 
 
 @pytest.mark.case("C01")
-@both_backends
+@all_backends
 async def test_cancel_of_one_session_leaves_the_other_streaming(agent: Client, both: Lab, backend: str) -> None:
     kept = await agent.new_session(both.cwd, backend)
     stopped = await agent.new_session(both.cwd, backend)
-    keeps = agent.prompt(kept, "SAY[2] GATE[kept] TEXT<<to the end>>")
-    stops = agent.prompt(stopped, "SAY[2] GATE[never] SAY[9]")
+    keeps = agent.prompt(kept, "SAY[2] TEXT<<\n>> GATE[kept] TEXT<<to the end>>")
+    stops = agent.prompt(stopped, "SAY[2] TEXT<<\n>> GATE[never] SAY[9]")
     await agent.hears(kept, "word1")
     await agent.hears(stopped, "word1")
     agent.notify("session/cancel", {"sessionId": stopped})
@@ -147,7 +147,7 @@ async def test_cancel_of_one_session_leaves_the_other_streaming(agent: Client, b
 
 
 @pytest.mark.case("C02")
-@both_backends
+@all_backends
 async def test_a_cancel_right_behind_its_prompt_cancels_it(agent: Client, both: Lab, backend: str) -> None:
     session = await agent.new_session(both.cwd, backend)
     turn = agent.prompt(session, "GATE[never] SAY[3]")
@@ -157,10 +157,10 @@ async def test_a_cancel_right_behind_its_prompt_cancels_it(agent: Client, both: 
     assert "usable" in agent.said(session)
 
 
-@both_backends
+@all_backends
 async def test_cancel_request_takes_back_one_waiting_prompt(agent: Client, both: Lab, backend: str) -> None:
     session = await agent.new_session(both.cwd, backend)
-    first = agent.prompt(session, "SAY[1] GATE[first] SAY[1]")
+    first = agent.prompt(session, "SAY[1] TEXT<<\n>> GATE[first] SAY[1]")
     await agent.hears(session, "word0")
     second, third = agent.prompt(session, "TEXT<<second>>"), agent.prompt(session, "TEXT<<third>>")
     agent.notify("$/cancel_request", {"requestId": second.id})
@@ -171,13 +171,12 @@ async def test_cancel_request_takes_back_one_waiting_prompt(agent: Client, both:
 
 
 @pytest.mark.case("T01")
-@both_backends
-async def test_a_title_set_in_mid_turn_outlives_the_bridge(lab: MakeLab, backend: str) -> None:
-    both = lab()
+@all_backends
+async def test_a_title_set_in_mid_turn_outlives_the_bridge(both: Lab, backend: str) -> None:
     async with started(both) as agent:
         await agent.initialize()
         session = await agent.new_session(both.cwd, backend)
-        turn = agent.prompt(session, "Some work on payments SAY[2] GATE[mid] SAY[1]")
+        turn = agent.prompt(session, "Some work on payments SAY[2] TEXT<<\n>> GATE[mid] SAY[1]")
         await agent.hears(session, "word1")
         assert await agent.request("session/set_title", {"sessionId": session, "title": "Payments rework"}) == {
             "title": "Payments rework"
@@ -199,7 +198,7 @@ async def test_a_title_set_in_mid_turn_outlives_the_bridge(lab: MakeLab, backend
 
 
 @pytest.mark.case("T06")
-@both_backends
+@all_backends
 async def test_by_every_spelling_of_the_rename_the_answer_the_list_and_the_store_hold_the_same_title(
     agent: Client, both: Lab, backend: str
 ) -> None:
@@ -221,9 +220,8 @@ async def test_by_every_spelling_of_the_rename_the_answer_the_list_and_the_store
 
 
 @pytest.mark.case("R01")
-@both_backends
-async def test_a_session_named_at_its_start_keeps_that_name(lab: MakeLab, backend: str) -> None:
-    both = lab()
+@all_backends
+async def test_a_session_named_at_its_start_keeps_that_name(both: Lab, backend: str) -> None:
     both.model.titles.answer("A model's idea")
     async with started(both) as agent:
         await agent.initialize()
@@ -264,9 +262,8 @@ async def test_a_title_generated_too_late_is_dropped(agent: Client, both: Lab, b
     assert await listed_title(agent, session) == "Mine"
 
 
-@both_backends
-async def test_load_tells_the_history_before_its_answer_and_resume_tells_none(lab: MakeLab, backend: str) -> None:
-    both = lab()
+@all_backends
+async def test_load_tells_the_history_before_its_answer_and_resume_tells_none(both: Lab, backend: str) -> None:
     async with started(both) as agent:
         await agent.initialize()
         session = await agent.new_session(both.cwd, backend)
@@ -313,12 +310,12 @@ async def test_one_list_over_both_backends_newest_first(agent: Client, both: Lab
     assert (await agent.fails("session/list", {"cursor": "made up"})).code == -32602
 
 
-@both_backends
+@all_backends
 async def test_close_frees_a_session_that_can_be_loaded_again(agent: Client, both: Lab, backend: str) -> None:
     closed, kept = [await agent.new_session(both.cwd, backend) for _ in range(2)]
     await agent.ask(closed, "TEXT<<hello>>")
     turn = agent.prompt(closed, "GATE[never]")
-    running = agent.prompt(kept, "SAY[1] GATE[kept]")
+    running = agent.prompt(kept, "SAY[1] TEXT<<\n>> GATE[kept]")
     await agent.hears(kept, "word0")
     assert await agent.request("session/close", {"sessionId": closed}) == {}
     assert (await turn.answer())["stopReason"] == "cancelled"
@@ -330,9 +327,8 @@ async def test_close_frees_a_session_that_can_be_loaded_again(agent: Client, bot
 
 
 @pytest.mark.case("L10")
-@both_backends
-async def test_delete_is_final_also_in_mid_turn_and_after_a_restart(lab: MakeLab, backend: str) -> None:
-    both = lab()
+@all_backends
+async def test_delete_is_final_also_in_mid_turn_and_after_a_restart(both: Lab, backend: str) -> None:
     async with started(both) as agent:
         await agent.initialize()
         gone, kept = [await agent.new_session(both.cwd, backend) for _ in range(2)]

@@ -26,6 +26,7 @@ class Fakes:
     env: dict[str, str]
     claude: FakeClaude
     codex: FakeCodex
+    flags: tuple[str, ...] = ()
 
     @property
     def log(self) -> Path:

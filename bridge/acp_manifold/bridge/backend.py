@@ -357,6 +357,8 @@ class Backend(Protocol):
     """The CLI's own name."""
     install_hint: str
     """One line: how to install the CLI."""
+    store_of: str
+    """Whose store of sessions it has: two backends with one store are never served at once."""
     mcp_sse: bool
     """Whether it takes MCP servers that speak SSE; one that doesn't refuses the session (`InvalidParams`)."""
     has_archive: bool

@@ -52,9 +52,10 @@ class ClaudeBackend:
 
     name = "claude"
     label = "Claude Code"
-    install_hint = "pip install claude-agent-sdk, or npm install -g @anthropic-ai/claude-code"
+    install_hint: str = "pip install claude-agent-sdk, or npm install -g @anthropic-ai/claude-code"
     mcp_sse = True
     has_archive = False
+    store_of = "claude"
     endpoint_types: tuple[str, ...] = ("anthropic", "bedrock")
     """What Claude Code 2.1.332 speaks to an endpoint of which nothing but URL and headers is known."""
 
@@ -182,8 +183,6 @@ class ClaudeBackend:
     async def _session(
         self, spec: SessionSpec, events: SessionEvents, resume: str | None
     ) -> AsyncGenerator[BackendSession, None]:
-        from acp_manifold.adapters.claude.serve import serve
-
         program = self.program()
         if program is None:
             raise BackendGone(f"Claude Code is not installed: {self.install_hint}")
@@ -197,23 +196,22 @@ class ClaudeBackend:
             # From here on the process that brings a title back would be ours, and is told of each.
             await self._running_life.guards.hand_over(resume)
         session_id = resume or await self._free_id(spec.id)
+        async with self._serve(command, spec, events, session_id, resumed=resume is not None) as session:
+            yield session
+
+    def _serve(
+        self, command: tuple[str, ...], spec: SessionSpec, events: SessionEvents, session_id: str, *, resumed: bool
+    ) -> AbstractAsyncContextManager[BackendSession]:
+        """Have a process of `command` serve a session that nobody else has."""
+        from acp_manifold.adapters.claude.serve import serve
+
         env = child_environment(self._environ)
         if spec.endpoint is not None:
             from acp_manifold.adapters.claude import endpoint
 
             env = endpoint.environment(env, spec.endpoint)
-        async with serve(
-            command,
-            env,
-            spec,
-            events,
-            self._running_life.host,
-            self._store,
-            session_id,
-            self._running_life,
-            resumed=resume is not None,
-        ) as session:
-            yield session
+        life = self._running_life
+        return serve(command, env, spec, events, life.host, self._store, session_id, life, resumed=resumed)
 
     async def _free_id(self, wanted: str | None) -> str:
         """The id for a new session: the one it had, unless there is a file by that name, which the CLI refuses."""
