@@ -7,6 +7,7 @@ ACP_SDK := 2.4.0
 CLAUDE_AGENT_ACP := 0.101.0
 CODEX_ACP := 2.6.0
 PEERS_NODE := 22
+WORKERS ?= 2
 
 BIN := .venv/bin
 NPM := $(BIN)/npm --no-audit --no-fund --no-update-notifier --loglevel=error
@@ -40,8 +41,10 @@ $(CLIENTS): tests/live/clients/package.json tests/live/clients/package-lock.json
 demo: .cache/installed
 	$(BIN)/acp-manifold demo
 
+# Two at a time, for two cores; `make test WORKERS=0` runs one after the other. Bytecode is kept, also where the
+# environment forbids it: the hundreds of processes that the tests start would each compile the code anew.
 test: install
-	$(BIN)/python -m pytest -q
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 check: install
 	$(BIN)/ruff check .

@@ -241,10 +241,7 @@ FEATURES: tuple[Feature, ...] = (
         "yes",
         "no",
         "yes",
-        (
-            _METHODS + "test_the_answer_the_list_and_the_store_hold_the_same_title",
-            _METHODS + "test_every_spelling_of_the_rename_stores_the_title",
-        ),
+        (_METHODS + "test_by_every_spelling_of_the_rename_the_answer_the_list_and_the_store_hold_the_same_title",),
     ),
     Feature(
         "titles that no generated one replaces",
@@ -508,6 +505,7 @@ FEATURES: tuple[Feature, ...] = (
             "live/test_typescript_sdk.py::test_the_typescript_sdk_drives_two_backends_on_one_connection",
             "live/test_python_sdk.py::test_the_python_sdk_drives_two_backends_on_one_connection",
             "live/test_acpx.py::test_acpx_runs_a_prompt_and_allows_what_it_asks",
+            "live/test_acpx.py::test_acpx_goes_on_with_a_session_cancels_lists_and_loads",
         ),
     ),
     Feature(

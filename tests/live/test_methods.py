@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from acp_manifold.translators.acp.requests import TITLE_METHODS
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
-from .client import AcpError, Client, Question, leave_open, reject
+from .client import Answerer, Client, Question, leave_open, reject
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
@@ -99,20 +100,16 @@ async def test_a_no_refuses_the_call_and_the_turn_goes_on(agent: Client, both: L
 
 @pytest.mark.case("P03")
 @all_backends
-@pytest.mark.parametrize("answer", ["never offered", "error", "dismissed"])
-async def test_an_answer_that_is_none_runs_nothing(agent: Client, both: Lab, backend: str, answer: str) -> None:
-    def answer_wrongly(question: Question) -> None:
-        if answer == "error":
-            agent.send({"jsonrpc": "2.0", "id": question.id, "error": {"code": -32603, "message": "broken client"}})
-        elif answer == "dismissed":
-            question.dismiss()
-        else:
-            question.choose("never offered")
+async def test_an_answer_that_is_none_runs_nothing(agent: Client, both: Lab, backend: str) -> None:
+    def break_down(question: Question) -> None:
+        agent.send({"jsonrpc": "2.0", "id": question.id, "error": {"code": -32603, "message": "broken client"}})
 
-    agent.on_question = answer_wrongly
+    answers: list[Answerer] = [lambda question: question.choose("never offered"), break_down, Question.dismiss]
     session = await agent.new_session(both.cwd, backend)
-    assert await agent.ask(session, command(backend, "touch never.txt") + " ;; SAY[1]") == "end_turn"
-    assert not (Path(both.cwd) / "never.txt").exists()
+    for number, answer in enumerate(answers):
+        agent.on_question = answer
+        assert await agent.ask(session, command(backend, f"touch never{number}.txt") + " ;; SAY[1]") == "end_turn"
+        assert len(agent.questions) == number + 1 and os.listdir(both.cwd) == []
 
 
 @all_backends
@@ -200,8 +197,11 @@ async def test_a_title_set_in_mid_turn_outlives_the_bridge(both: Lab, backend: s
         assert await listed_title(agent, session) == "At rest"
 
 
+@pytest.mark.case("T06")
 @all_backends
-async def test_every_spelling_of_the_rename_stores_the_title(agent: Client, both: Lab, backend: str) -> None:
+async def test_by_every_spelling_of_the_rename_the_answer_the_list_and_the_store_hold_the_same_title(
+    agent: Client, both: Lab, backend: str
+) -> None:
     session = await agent.new_session(both.cwd, backend)
     await agent.ask(session, "SAY[1]")
     for number, (method, key) in enumerate(TITLE_METHODS.items()):
@@ -211,13 +211,6 @@ async def test_every_spelling_of_the_rename_stores_the_title(agent: Client, both
     assert await agent.ask(session, "/rename By a prompt") == "end_turn"
     assert await listed_title(agent, session) == "By a prompt"
     assert len(both.model.requests) == asked
-
-
-@pytest.mark.case("T06")
-@all_backends
-async def test_the_answer_the_list_and_the_store_hold_the_same_title(agent: Client, both: Lab, backend: str) -> None:
-    session = await agent.new_session(both.cwd, backend)
-    await agent.ask(session, "SAY[1]")
     for sent in ("  Fix\tthe\r\n build  ", "a" * 5000, "\x1b[31mred\u202e\u200b ünï", "U+2028 \u2028 in it"):
         stored = (await agent.request("session/set_title", {"sessionId": session, "title": sent}))["title"]
         assert stored == await listed_title(agent, session)
@@ -354,25 +347,31 @@ async def test_delete_is_final_also_in_mid_turn_and_after_a_restart(both: Lab, b
             assert (await agent.fails(method, params)).code == -32002
 
 
-@pytest.mark.case("L01")
-@pytest.mark.parametrize(
-    "unknown",
-    ["11111111-2222-4333-8444-555555555555", "01a00000-0000-7000-8000-000000000000", "../../x", "", "x" * 9999],
+UNKNOWN = (
+    "11111111-2222-4333-8444-555555555555",
+    "01a00000-0000-7000-8000-000000000000",
+    "../../x",
+    "",
+    "x" * 9999,
 )
-async def test_unknown_ids_are_not_found_and_make_nothing(agent: Client, both: Lab, unknown: str) -> None:
+
+
+@pytest.mark.case("L01")
+async def test_unknown_ids_are_not_found_and_make_nothing(agent: Client, both: Lab) -> None:
     before = transcripts(both)
-    for method in ("session/load", "session/resume", "session/prompt", "session/set_title", "session/close"):
-        params = {
-            "sessionId": unknown,
-            "cwd": both.cwd,
-            "mcpServers": [],
-            "title": "t",
-            "prompt": [{"type": "text", "text": "x"}],
-        }
-        error = await agent.fails(method, params)
-        assert (error.code, error.data) == (-32002, {"sessionId": unknown[:200]})
-    assert await agent.request("session/delete", {"sessionId": unknown}) == {}
-    assert transcripts(both) == before
+    for unknown in UNKNOWN:
+        for method in ("session/load", "session/resume", "session/prompt", "session/set_title", "session/close"):
+            params = {
+                "sessionId": unknown,
+                "cwd": both.cwd,
+                "mcpServers": [],
+                "title": "t",
+                "prompt": [{"type": "text", "text": "x"}],
+            }
+            error = await agent.fails(method, params)
+            assert (error.code, error.data) == (-32002, {"sessionId": unknown[:200]}), method
+        assert await agent.request("session/delete", {"sessionId": unknown}) == {}
+        assert transcripts(both) == before, unknown
 
 
 @both_backends
@@ -452,9 +451,9 @@ async def test_garbage_lines_and_wrong_calls_cost_one_error_each(agent: Client, 
 
 
 @pytest.mark.case("A04")
-@pytest.mark.parametrize("cwd", [None, 5, "rel/dir", "~/x", "/no/such", "/etc/passwd"])
-async def test_a_bad_directory_is_named_and_nothing_starts(agent: Client, both: Lab, cwd: object) -> None:
-    params: JsonObject = {"mcpServers": [], **({} if cwd is None else {"cwd": cwd})}
-    error: AcpError = await agent.fails("session/new", params)
-    assert error.code == -32602 and "cwd" in error.message
-    assert isinstance(cwd, int | None) or str(cwd) in error.message
+async def test_a_bad_directory_is_named_and_nothing_starts(agent: Client, both: Lab) -> None:
+    for cwd in (None, 5, "rel/dir", "~/x", "/no/such", "/etc/passwd"):
+        params: JsonObject = {"mcpServers": [], **({} if cwd is None else {"cwd": cwd})}
+        error = await agent.fails("session/new", params)
+        assert error.code == -32602 and "cwd" in error.message, cwd
+        assert isinstance(cwd, int | None) or cwd in error.message

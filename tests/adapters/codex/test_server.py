@@ -125,7 +125,7 @@ async def test_a_turn_that_has_ended_is_not_undone_by_a_death(fake: FakeCodex, w
                 ends.append(await session.prompt(HELLO))
 
             tasks.start_soon(prompt)
-            await events.until(lambda: events.updates)
+            await events.until(lambda: events.conversation)
             await session.interrupt()
             await logged(lambda: fake.requests("thread/backgroundTerminals/list"))
             os.kill(fake.starts()[0]["pid"], signal.SIGKILL)

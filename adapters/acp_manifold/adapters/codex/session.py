@@ -48,7 +48,7 @@ from acp_manifold.translators.updates import (
 from .asking import Asking
 from .client import Asked, Client, NoAnswer, RequestId
 from .config import thread_params, usual_provider
-from .faults import NO_ROLLOUT, at_lost_endpoint, fault_of, is_turn_over
+from .faults import NO_ROLLOUT, at_lost_endpoint, fault_of, is_turn_over, met_a_login
 from .options import ThreadOptions
 from .program import codex_home
 from .running import Running
@@ -217,7 +217,13 @@ class CodexSession:
         """Make a new thread, for which Codex was asked just now."""
         asked.taken = self._opened
         try:
-            await self._client.result(asked)
+            try:
+                await self._client.result(asked)
+            except RemoteError as exc:
+                if not met_a_login(exc):
+                    raise
+                params = thread_params(self._spec, self.servers.names)
+                await self._client.request("thread/start", params, taken=self._opened, limit=self._server.limits.slow)
         except RemoteError as exc:
             raise fault_of(exc, "", "start a session") from exc
         if self._spec.id is not None:
@@ -242,9 +248,10 @@ class CodexSession:
             try:
                 result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
             except RemoteError as exc:
-                if not at_lost_endpoint(exc.message):
+                if at_lost_endpoint(exc.message):
+                    params["modelProvider"] = await to_thread.run_sync(usual_provider)
+                elif not met_a_login(exc):
                     raise
-                params["modelProvider"] = await to_thread.run_sync(usual_provider)
                 result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
         except RemoteError as exc:
             raise fault_of(exc, thread_id, "resume the session") from exc
