@@ -466,6 +466,17 @@ FEATURES: tuple[Feature, ...] = (
         ("live/test_background.py::test_an_idle_session_costs_no_process_and_comes_back",),
     ),
     Feature(
+        "a session that was closed, or let go while idle, goes on in the terminal at once",
+        "yes",
+        "yes",
+        "",
+        "",
+        (
+            "live/test_release.py::test_what_was_closed_goes_on_in_the_terminal_at_once",
+            "live/test_release.py::test_what_is_idle_goes_on_in_the_terminal_and_comes_back",
+        ),
+    ),
+    Feature(
         "a CLI that dies costs the running turn; the next prompt goes on",
         "yes",
         "yes",
