@@ -55,6 +55,7 @@ async def test_what_was_closed_goes_on_in_the_terminal_at_once(lab: MakeLab, bac
         stays, session = [await agent.new_session(both.cwd) for _ in range(2)]
         for one in (stays, session):
             await agent.ask(one, "TEXT<<here>>")
+        assert (await agent.fails("session/close", {"sessionId": session.upper()})).code == -32002, "an id is one name"
         before = await agent.list_sessions()
         await agent.request("session/close", {"sessionId": session})
         assert await agent.list_sessions() == before, "letting it go changes nothing of it"
