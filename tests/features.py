@@ -219,10 +219,14 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "`session/delete`, for good",
         "yes",
-        "yes",
+        "yes: what copies are built on is gone for everybody, and removed with the last copy",
         "yes",
         "archives instead",
-        (_METHODS + "test_delete_is_final_also_in_mid_turn_and_after_a_restart",),
+        (
+            _METHODS + "test_delete_is_final_also_in_mid_turn_and_after_a_restart",
+            "live/test_deletion.py::"
+            "test_what_was_forked_is_deleted_while_it_runs_and_when_closed_and_its_copies_go_on",
+        ),
     ),
     Feature(
         "a session that another process has open is neither opened nor deleted",
