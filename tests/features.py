@@ -219,10 +219,13 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "`session/delete`, for good",
         "yes",
-        "yes",
+        "yes: what copies are built on is gone for everybody, and removed with the last copy",
         "yes",
         "archives instead",
-        (_METHODS + "test_delete_is_final_also_in_mid_turn_and_after_a_restart",),
+        (
+            _METHODS + "test_delete_is_final_also_in_mid_turn_and_after_a_restart",
+            "live/test_deletion.py::test_what_was_forked_is_deleted_while_it_runs_and_when_closed_and_its_copies_go_on",
+        ),
     ),
     Feature(
         "a session that another process has open is neither opened nor deleted",
@@ -472,6 +475,17 @@ FEATURES: tuple[Feature, ...] = (
         "",
         "",
         ("live/test_background.py::test_an_idle_session_costs_no_process_and_comes_back",),
+    ),
+    Feature(
+        "a session that was closed, or let go while idle, goes on in the terminal at once",
+        "yes",
+        "yes",
+        "",
+        "",
+        (
+            "live/test_release.py::test_what_was_closed_goes_on_in_the_terminal_at_once",
+            "live/test_release.py::test_what_is_idle_goes_on_in_the_terminal_and_comes_back",
+        ),
     ),
     Feature(
         "a CLI that dies costs the running turn; the next prompt goes on",

@@ -553,11 +553,16 @@ class Backend(Protocol):
         """
         ...
 
-    async def delete(self, session_id: str) -> None:
+    async def delete(self, session_id: str) -> bool:
         """Remove a session for good. One that is not there is no error.
+
+        Returns:
+            Whether it is gone. False: copies of it are built on it, so that the store keeps it, out of sight as far
+            as it can, until they are gone; to be asked for again then.
 
         Raises:
             InvalidRequest: Another process has it; see `session`.
+            BackendFault: It can't be removed, and is what it was.
         """
         ...
 

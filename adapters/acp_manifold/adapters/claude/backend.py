@@ -386,7 +386,7 @@ class ClaudeBackend:
         guards.begin(written)
         return written.title
 
-    async def delete(self, session_id: str) -> None:
+    async def delete(self, session_id: str) -> bool:
         """Remove a session for good; see `Backend.delete`."""
         from anyio import to_thread
 
@@ -394,15 +394,19 @@ class ClaudeBackend:
         from acp_manifold.adapters.claude.lock import lock_folder, locked
 
         if await to_thread.run_sync(self._store.locate, session_id) is None:
-            return
+            return True
 
         await self.refuse_if_held(session_id)
-        if self._life is not None:
-            self._life.guards.end(session_id)
         # An agent that has opened it just now is in no registry yet.
         with locked(lock_folder(), session_id):
-            await to_thread.run_sync(self._store.delete, session_id)
+            if self._life is not None:
+                self._life.guards.end(session_id)
+            try:
+                await to_thread.run_sync(self._store.delete, session_id)
+            except OSError as exc:
+                raise BackendFault(f"{exc.filename} can't be deleted: {exc.strerror}") from exc
             Kept(session_id).forget()
+        return True
 
     def lab(self, folder: Path, model_url: str) -> dict[str, str]:
         """A private store and a scripted model; see `Backend.lab`."""

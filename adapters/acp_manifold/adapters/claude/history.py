@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from anyio import lowlevel, to_thread
 
@@ -15,6 +15,7 @@ from acp_manifold.translators.claude.tools import AGENT_TOOLS
 from acp_manifold.translators.claude.transcript import History
 from acp_manifold.translators.narrow import text
 from acp_manifold.translators.updates import OfSubagent, ToolCall, Update
+from acp_manifold.translators.values import NamedTuple
 
 logger = logging.getLogger(__name__)
 

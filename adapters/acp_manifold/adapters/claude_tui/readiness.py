@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 import anyio
 
@@ -17,6 +17,7 @@ from acp_manifold.adapters.claude.registry import record_of
 from acp_manifold.adapters.claude_tui.screen import Dialog, Kind, Screen
 from acp_manifold.bridge.errors import BackendFault, BackendGone, BridgeError, LoginNeeded
 from acp_manifold.translators.narrow import as_int, as_str, text
+from acp_manifold.translators.values import NamedTuple
 
 T = TypeVar("T")
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import pyte
+
+from acp_manifold.translators.values import NamedTuple
 
 Kind: TypeAlias = Literal["trust", "key", "onboarding", "login", "mode", "offline", "permission", "unknown"]
 

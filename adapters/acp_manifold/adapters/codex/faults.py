@@ -27,6 +27,7 @@ _HELD = "already has an active writer"
 _EPHEMERAL = "ephemeral"
 _TOO_LARGE = "input_too_large"
 _ACCOUNT_CHANGED = "network permission was revoked"
+_NEEDED = "forked history still references it"
 _TURN_OVER = ("no active turn", "expected active turn id")
 
 
@@ -46,6 +47,11 @@ def met_a_login(error: RemoteError) -> bool:
 def is_unknown(error: RemoteError) -> bool:
     """Whether the error says that there is no such thread (or that it is archived: the texts are the same)."""
     return error.message.startswith(_UNKNOWN)
+
+
+def is_needed_by_copies(error: RemoteError) -> bool:
+    """Whether the error says that a thread can't be deleted, since the history of a copy of it begins with its own."""
+    return _NEEDED in error.message
 
 
 def is_turn_over(error: RemoteError) -> bool:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from acp_manifold.bridge.backend import Program
-from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, InvalidRequest, RemoteError
+from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, BridgeError, InvalidRequest, RemoteError
 from acp_manifold.bridge.process import Child, spawn
 from acp_manifold.bridge.starting import Started
 from acp_manifold.translators.auth import Endpoint
 from acp_manifold.translators.codex.failures import without_keys
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
+from acp_manifold.translators.values import NamedTuple
 
 from .client import Client, RequestId
 from .greeting import GREETING, GREETING_ID
@@ -43,6 +45,9 @@ EARLY_LINES = 64
 
 FINISH_LIMIT = 1.0
 """Seconds for the end of a server to wait for threads that are in the archive just now (see `stubborn`)."""
+
+UNLOAD_LIMIT = 1.0
+"""Seconds for a thread to be unloaded once nobody follows it; codex-cli 0.163.0 takes 0.02 s."""
 
 
 class Route(Protocol):
@@ -98,6 +103,7 @@ class AppServer:
         """Thread and MCP server for each fault a person was told of: a thread that comes back tells none twice."""
         self._held: dict[str, object] = {}
         self._freeing: dict[str, anyio.Event] = {}
+        self._unloading: dict[str, anyio.Event] = {}
         self._ended = anyio.Event()
         # Shielded until `finish`, so that what was begun can be brought to its end.
         self._life = anyio.CancelScope(shield=True)
@@ -232,20 +238,56 @@ class AppServer:
         """Whether somebody has the thread."""
         return thread_id in self._held
 
-    def free(self, thread_id: str) -> None:
-        """Begin to stop what a thread does and would not stop; it can be opened again afterwards."""
+    def release(self, thread_id: str, *, stubborn: bool = False) -> None:
+        """Begin to let a thread go: what it left running ends, and it is unloaded, so that anybody can open it.
+
+        Args:
+            thread_id: Which; it is in the store, or nothing is left of it.
+            stubborn: Whether its turn would not stop.
+        """
         if self.alive and self._tasks is not None and thread_id not in self._freeing:
             self._freeing[thread_id] = anyio.Event()
-            self._tasks.start_soon(self._free, thread_id)
+            self._tasks.start_soon(self._free, thread_id, stubborn)
 
-    async def _free(self, thread_id: str) -> None:
+    async def _free(self, thread_id: str, stubborn: bool) -> None:
         try:
-            await unload(self.client, thread_id)
+            if stubborn:
+                await unload(self.client, thread_id)
+            else:
+                await self._unfollow(thread_id)
+        except BridgeError as exc:
+            logger.debug("codex session %s: while it was let go: %s", thread_id, exc.message)
         finally:
             self._freeing.pop(thread_id).set()
 
+    async def _unfollow(self, thread_id: str) -> None:
+        unloaded = self._unloading[thread_id] = anyio.Event()
+        try:
+            params: JsonObject = {"threadId": thread_id}
+            clean, left = (
+                self.client.begin(method, params)
+                for method in ("thread/backgroundTerminals/clean", "thread/unsubscribe")
+            )
+            with suppress(RemoteError):
+                await self.client.result(clean)
+            if text(await self.client.result(left), "status") == "notLoaded":
+                return
+            with anyio.move_on_after(UNLOAD_LIMIT) as patience:
+                await unloaded.wait()
+            if patience.cancelled_caught:
+                logger.info("codex session %s: Codex keeps it loaded, and other programs out, for now", thread_id)
+        finally:
+            del self._unloading[thread_id]
+
+    def unloaded(self, params: JsonObject) -> None:
+        """A thread is not loaded any more."""
+        thread_id = text(params, "threadId")
+        self.led.pop(thread_id, None)
+        if thread_id in self._unloading:
+            self._unloading[thread_id].set()
+
     async def freed(self, thread_id: str) -> None:
-        """Wait until the thread is not being freed."""
+        """Wait until the thread is not being let go."""
         if thread_id in self._freeing:
             await self._freeing[thread_id].wait()
 
@@ -413,6 +455,7 @@ ANYWHERE: dict[str, Callable[[AppServer, JsonObject], None]] = {
     "deprecationNotice": AppServer.warned,
     "warning": AppServer.warned,
     "account/rateLimits/updated": AppServer.limited,
+    "thread/closed": AppServer.unloaded,
 }
 """Notifications that count whether or not their thread is open here."""
 

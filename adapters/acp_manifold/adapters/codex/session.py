@@ -236,7 +236,7 @@ class CodexSession:
         self._id = thread_id
         await self._server.freed(thread_id)
         if self._server.led.get(thread_id, self._spec.endpoint) != self._spec.endpoint:
-            # codex-cli 0.163.0 keeps a thread for a minute, and then takes no other provider for it.
+            # It was not unloaded when it was let go, and a thread that is loaded takes no other provider.
             await unload(self._client, thread_id, "its endpoint is another one now")
         params: JsonObject = {
             "threadId": thread_id,
@@ -290,7 +290,10 @@ class CodexSession:
             self._server.routes[self._id] = self
             self._server.welcome(self)
         elif not self._server.is_held(self._id):
-            self._client.post("thread/unsubscribe" if self._had_turn else "thread/delete", {"threadId": self._id})
+            if self._had_turn:
+                self._server.release(self._id)
+            else:
+                self._client.post("thread/delete", {"threadId": self._id})
 
     async def _write_title(self) -> None:
         """Store the title the session was opened with; it is kept for the first turn if that fails."""
@@ -318,16 +321,15 @@ class CodexSession:
         if self._agents is not None:
             self._agents.leave()
         if not await self._stops():
-            self._server.free(self._id)
+            self._server.release(self._id, stubborn=True)
             await self._server.freed(self._id)
             return
         if not self._had_turn:
-            # No list of Codex' would ever show it, though it would stay: in the store if it has a title, else in
-            # the server's memory for another minute.
-            await self._last("thread/delete")
+            # No list of Codex' would ever show it, though it would stay in the store if it has a title.
+            await self._delete()
             return
-        await self._last("thread/backgroundTerminals/clean")
-        await self._last("thread/unsubscribe")
+        self._server.release(self._id)
+        await self._server.freed(self._id)
 
     async def _stops(self) -> bool:
         """Whether no turn runs any more, after an interrupt if need be."""
@@ -342,11 +344,11 @@ class CodexSession:
             return True
         return not self._server.alive
 
-    async def _last(self, method: str) -> None:
+    async def _delete(self) -> None:
         try:
-            await self._client.request(method, {"threadId": self._id})
+            await self._client.request("thread/delete", {"threadId": self._id})
         except BridgeError as exc:
-            logger.debug("codex session %s: %s while it was closed: %s", self._id, method, exc.message)
+            logger.debug("codex session %s: it could not be deleted when it was closed: %s", self._id, exc.message)
 
     async def gone(self) -> BackendGone:
         """Wait until the thread is no longer served."""
@@ -580,8 +582,7 @@ class CodexSession:
             self._stream, self._had_turn = Stream(), False
             self._server.let_go(before, self)
             self._opened(result)
-            for method in ("thread/backgroundTerminals/clean", "thread/unsubscribe"):
-                self._client.post(method, {"threadId": before})
+            self._server.release(before)
             if not self._closed:
                 self._events.moved(self._id)
 

@@ -1,4 +1,4 @@
-"""Codex' own store of threads, through the app-server: list, find, replay, title, delete."""
+"""Codex' own store of threads, through the app-server: list, find, replay, title."""
 
 from __future__ import annotations
 
@@ -154,17 +154,6 @@ async def _why_not(server: AppServer, thread_id: str, error: RemoteError) -> Bri
         if row is not None and row.archived:
             return archived(thread_id)
     return fault_of(error, thread_id, "store the title")
-
-
-async def delete_thread(server: AppServer, thread_id: str) -> None:
-    """Remove a thread for good, also one that is open here or archived; one that is not there is no error."""
-    if not is_thread_id(thread_id):
-        return
-    try:
-        await server.client.request("thread/delete", {"threadId": thread_id})
-    except RemoteError as exc:
-        if not is_unknown(exc):
-            raise fault_of(exc, thread_id, "delete the session") from exc
 
 
 async def replay_thread(

@@ -8,8 +8,6 @@ that began it, and is not stopped with it; it may be given more to do, also by a
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from acp_manifold.translators.narrow import JsonObject, as_list, obj, text
 from acp_manifold.translators.updates import (
     MessageChunk,
@@ -21,6 +19,7 @@ from acp_manifold.translators.updates import (
     ToolOutput,
     Update,
 )
+from acp_manifold.translators.values import NamedTuple
 
 from .items import replayed
 from .turn import Stream
