@@ -224,8 +224,7 @@ FEATURES: tuple[Feature, ...] = (
         "archives instead",
         (
             _METHODS + "test_delete_is_final_also_in_mid_turn_and_after_a_restart",
-            "live/test_deletion.py::"
-            "test_what_was_forked_is_deleted_while_it_runs_and_when_closed_and_its_copies_go_on",
+            "live/test_deletion.py::test_what_was_forked_is_deleted_while_it_runs_and_when_closed_and_its_copies_go_on",
         ),
     ),
     Feature(
