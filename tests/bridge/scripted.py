@@ -266,6 +266,7 @@ class ScriptedBackend:
         self.name = name
         self.label = name.capitalize()
         self.install_hint = f"install {name}"
+        self.store_of = name
         self.mcp_sse = False
         self.has_archive = False
         self.archived: set[str] = set()
@@ -434,7 +435,8 @@ class ScriptedBackend:
         return wanted[: query.limit]
 
     async def find(self, session_id: str) -> SessionRow | None:
-        return self.stored.get(session_id)
+        row = self.stored.get(session_id)
+        return row._replace(archived=True) if row is not None and session_id in self.archived else row
 
     async def replay(
         self, session_id: str, emit: Callable[[Update], None], room: Callable[[], Awaitable[None]] = no_wait

@@ -183,6 +183,18 @@ async def test_an_active_session_is_closed_before_it_is_archived(tmp_path: Path)
         assert ids(await editor.listed()) == [], "to open it is not to take it out"
 
 
+async def test_what_another_process_has_open_is_not_archived_in_ours_either(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editor_on(alpha) as editor:
+        stored(alpha, "one", tmp_path)
+        alpha.refuses = InvalidRequest("This session is open in another Alpha process", {"reason": "held"})
+        with pytest.raises(Refused) as refused:
+            await editor.request("session/archive", sessionId="one")
+        assert "another Alpha process" in str(refused.value)
+        alpha.refuses = None
+        assert ids(await editor.listed()) == ["one"]
+
+
 async def test_an_archived_session_is_renamed_and_stays_archived(tmp_path: Path) -> None:
     alpha = ScriptedBackend()
     async with editor_on(alpha) as editor:

@@ -113,6 +113,18 @@ async def test_rows_are_got_by_id_in_the_order_asked_for(tmp_path: Path) -> None
             await editor.request("_session/batch_get", sessionIds=["a"], more=1)
 
 
+@pytest.mark.parametrize("own", [True, False])
+async def test_archiving_what_is_not_open_is_told_to_who_follows_the_list(tmp_path: Path, own: bool) -> None:
+    alpha = ScriptedBackend()
+    alpha.has_archive = own
+    async with indexed(alpha) as editor:
+        store(alpha, tmp_path, "a")
+        changes = await follow(editor, tmp_path)
+        for archived in (True, False):
+            await editor.request(f"session/{'archive' if archived else 'unarchive'}", sessionId="a")
+            assert (await changes.row()).get("archived") is archived
+
+
 async def test_list_options_limit_and_filter_and_bind_the_cursor(tmp_path: Path) -> None:
     alpha, beta = ScriptedBackend(), ScriptedBackend("beta")
     async with indexed(alpha, beta) as editor:

@@ -196,7 +196,8 @@ class FakeCodex:
         (self.home / "auth.json").write_text('{"OPENAI_API_KEY": "sk-test-fake"}')
         self.program = self.folder / "codex"
         self.program.write_text(
-            f"#!{sys.executable}\nimport runpy\nrunpy.run_path({str(Path(__file__))!r}, run_name='__main__')\n"
+            f"#!{sys.executable}\nimport sys\nsys.path[0] = {str(Path(__file__).parent)!r}\n"
+            "from fake_codex import main\nmain()\n"
         )
         self.program.chmod(0o755)
         self._save()
@@ -762,5 +763,6 @@ _METHODS: dict[str, Callable[[_Fake, int, Json], None]] = {
 }
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Be the CLI: imported by its program, for a module's bytecode is kept, and a script's is made at each start."""
     _Fake(Path(os.environ[FOLDER_VARIABLE]), sys.argv[1:]).run()

@@ -32,6 +32,7 @@ BY_CAPABILITY: dict[str, tuple[str, ...]] = {
     "sessionCapabilities.status": ("session/status",),
     "sessionCapabilities.title": ("session/set_title",),
     "sessionCapabilities.setTitle": ("session/setTitle",),
+    "sessionCapabilities.systemPrompt.mode.override": (),
     "auth.logout": ("logout",),
     "auth.status": ("auth/status",),
     "providers": ("providers/list", "providers/set", "providers/disable"),

@@ -10,7 +10,7 @@ import pytest
 from acp_manifold.adapters.codex.locks import holder_of
 from acp_manifold.adapters.codex.program import codex_home
 from acp_manifold.translators.narrow import JsonObject, text
-from tests.reports.conftest import until
+from tests.waiting import until
 
 from .client import Client
 from .conftest import MakeLab

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from acp_manifold.translators.acp.requests import ArchiveFilter as ArchiveFilter
+from acp_manifold.translators.instructions import SystemPrompt
 from acp_manifold.translators.mcp import HttpServer as HttpServer
 from acp_manifold.translators.mcp import McpServer as McpServer
 from acp_manifold.translators.mcp import StdioServer as StdioServer
@@ -78,6 +79,8 @@ class SessionSpec(NamedTuple):
     """For a new session that was let go before its first turn: the id it had, to be kept if the CLI lets us choose."""
     endpoint: Endpoint | None = None
     """Where its model requests go; it counts as a login. None: the CLI's own configuration counts."""
+    system_prompt: SystemPrompt | None = None
+    """What the model is told ahead of the conversation, behind the CLI's own instructions or in their place."""
 
 
 class SessionRow(NamedTuple):
@@ -96,6 +99,8 @@ class SessionRow(NamedTuple):
     additional_directories: tuple[str, ...] = ()
     archived: bool = False
     """Whether the store has it in its archive, or the query says that it is in ours."""
+    model: str | None = None
+    """The model it ran with last, where the store's list tells it."""
 
 
 class ListQuery(NamedTuple):
@@ -352,6 +357,8 @@ class Backend(Protocol):
     """The CLI's own name."""
     install_hint: str
     """One line: how to install the CLI."""
+    store_of: str
+    """Whose store of sessions it has: two backends with one store are never served at once."""
     mcp_sse: bool
     """Whether it takes MCP servers that speak SSE; one that doesn't refuses the session (`InvalidParams`)."""
     has_archive: bool

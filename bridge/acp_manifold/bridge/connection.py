@@ -395,12 +395,15 @@ class Connection:
         return outcome()
 
     async def rename_by_prompt(self, session: Session, title: str) -> JsonObject:
-        """`/rename X` as a prompt: no model is asked; what would have been the answer says what is stored."""
-        if not normalise(title):
-            self.deliver(session.id, MessageChunk("agent", Text("Type the new title behind it: /rename TITLE")))
-            return {"stopReason": "end_turn"}
-        stored = await self.hub.set_title(session.id, title)
-        self.deliver(session.id, MessageChunk("agent", Text(f"Session renamed to: {stored}")))
+        """`/rename X` as a prompt, at once, also in mid-turn: no model is asked; the answer says what is stored."""
+        from uuid import uuid4
+
+        if normalise(title):
+            said = f"Session renamed to: {await self.hub.set_title(session.id, title)}"
+        else:
+            said = "Type the new title behind it: /rename TITLE"
+        # A message of its own: a turn that runs goes on with another.
+        self.deliver(session.id, MessageChunk("agent", Text(said), str(uuid4())))
         return {"stopReason": "end_turn"}
 
     async def _close(self, params: JsonObject, call: Call) -> JsonObject:

@@ -260,7 +260,7 @@ class Hub:
 
         Args:
             session_id: Our id of it.
-            setup: Where and with what; not used for a session that is open here.
+            setup: Where and with what; a session that is open here takes over what is new, and stays where it is.
             client: Whom to attach.
             replay: Gets the whole history first; None for none.
 
@@ -288,6 +288,7 @@ class Hub:
                     {"reason": "open_under_another_id", "sessionId": other.id},
                 )
             if session is not None:
+                await session.refit(spec)
                 await self._join(session, client, replay)
                 return session
             assert located is not None
@@ -295,6 +296,7 @@ class Hub:
             if located.row.archived and not located.backend.has_archive:
                 # What is written while it is open need not say so.
                 self._ledger.put_mark(located.key, "archived", True)
+                self._tell_followers(located.key)
             if replay is not None:
                 # A client is told nothing of a session that can't be opened.
                 await located.backend.refuse_if_held(located.row.id)
@@ -473,7 +475,7 @@ class Hub:
 
     @contextmanager
     def listening(self, changed: Callable[[Key], None]) -> Generator[None]:
-        """Call `changed` when what the list tells of a session that is open here may have changed."""
+        """Call `changed` when something done here may have changed what the list tells of a session."""
         self._listeners.append(changed)
         try:
             yield
@@ -482,8 +484,11 @@ class Hub:
 
     def _changed(self, session: Session) -> None:
         if session.key is not None:
-            for listener in list(self._listeners):
-                listener(session.key)
+            self._tell_followers(session.key)
+
+    def _tell_followers(self, key: Key) -> None:
+        for listener in list(self._listeners):
+            listener(key)
 
     def by_key(self, key: Key) -> Session | None:
         """The session that is open here under a backend's name."""
@@ -598,6 +603,8 @@ class Hub:
             session.cancel()
         async with self._changing.holding(self._lock_name(session_id)):
             located, session = await self._find(session_id)
+            if archived and located is not None and not located.backend.has_archive:
+                await located.backend.refuse_if_held(located.row.id)
             if archived and session is not None:
                 await session.end_by(partial(self._archive, session_id, archived))
             elif located is not None:
@@ -610,6 +617,7 @@ class Hub:
         await located.backend.archive(located.row.id, archived)
         if not located.backend.has_archive:
             self._ledger.put_mark(located.key, "archived", archived)
+        self._tell_followers(located.key)
 
     async def is_open(self, session_id: str) -> bool:
         """Whether a session is open here, for any client.
@@ -836,7 +844,7 @@ def spec_of(setup: SessionSetup) -> SessionSpec:
     _check_directory("cwd", setup.cwd)
     for index, directory in enumerate(setup.additional_directories):
         _check_directory(f"additionalDirectories[{index}]", directory)
-    return SessionSpec(setup.cwd, setup.mcp_servers, setup.additional_directories)
+    return SessionSpec(setup.cwd, setup.mcp_servers, setup.additional_directories, system_prompt=setup.system_prompt)
 
 
 def _check_directory(field: str, path: str) -> None:

@@ -22,6 +22,7 @@ from acp_manifold.translators.updates import (
     Commands,
     ConfigOption,
     MessageChunk,
+    Notice,
     Options,
     Prompt,
     Question,
@@ -64,6 +65,8 @@ T = TypeVar("T")
 BEGUN_ANEW = "The conversation begins anew. What was said before stays in the list of sessions."
 """What clients are told when a conversation was cleared: the CLIs say nothing."""
 
+LATER = "What the session was opened with anew (MCP servers, directories, instructions) counts from the next prompt on."
+"""What clients are told when that can't be had at once, since something runs."""
 
 State: TypeAlias = Literal["idle", "running", "requires_action", "error"]
 """What goes on in a session; `error`: nothing, and the last turn failed."""
@@ -160,6 +163,8 @@ class Session:
         self._slot = Slot(self, self._opening, self._opened)
         self._at_rest = anyio.Lock()
         """Held while the store is looked at or written with no CLI on the session."""
+        self._outdated = False
+        """Whether the CLI that serves was opened with something else than it is to have now."""
         self._ending = False
         self._muted = False
         """Whether the live CLI is being ended for not heeding an interrupt: its turn has its outcome."""
@@ -275,6 +280,35 @@ class Session:
                 raise
 
         return done()
+
+    async def refit(self, spec: SessionSpec) -> None:
+        """Take over what a client opens the session with while it is open: at once, or with the next prompt.
+
+        A list that is empty takes nothing away, since other clients may use what it names. What runs
+        now goes on: MCP servers, directories and instructions reach a CLI when it is started.
+
+        Args:
+            spec: What the client gave; its directory is not looked at.
+        """
+        wanted = self.spec._replace(
+            mcp_servers=spec.mcp_servers or self.spec.mcp_servers,
+            additional_directories=spec.additional_directories or self.spec.additional_directories,
+            system_prompt=spec.system_prompt or self.spec.system_prompt,
+        )
+        if wanted == self.spec:
+            return
+        self.spec, self._outdated = wanted, True
+        if self._slot.live is None or self._may_rest():
+            await self._renew()
+        else:
+            self.update(Notice("info", LATER))
+
+    async def _renew(self) -> None:
+        """Have a CLI that was opened with something else let go, unless something of it still runs."""
+        live = self._slot.live
+        if self._outdated and (live is None or live.resting):
+            self._outdated = False
+            await self._slot.release()
 
     async def _served(self) -> BackendSession:
         """The live session of the backend that is wanted now."""
@@ -560,6 +594,7 @@ class Session:
         if self._setting.locked():
             async with self._setting:
                 pass
+        await self._renew()
         live = await self._served()
         if turn.state == "running":
             self._ask_for_title(turn, live)

@@ -13,6 +13,7 @@ import pytest
 from acp_manifold.adapters.codex import CodexBackend
 from acp_manifold.adapters.codex import server as servers
 from acp_manifold.adapters.codex.greeting import NEVER_USED
+from acp_manifold.adapters.codex.life import STARTS
 from acp_manifold.adapters.codex.limits import Limits
 from acp_manifold.adapters.codex.session import CodexSession
 from acp_manifold.bridge.backend import Backend, HttpServer, ListQuery, SessionSpec, StdioServer
@@ -42,6 +43,25 @@ async def test_many_at_once_start_one_app_server(fake: FakeCodex, work: Path) ->
     capabilities = fake.requests("initialize")[0]["capabilities"]
     assert capabilities["experimentalApi"] is True
     assert capabilities["optOutNotificationMethods"] == list(NEVER_USED)
+
+
+CROWDED = "Error: failed to initialize sqlite state runtime under /h: failed to initialize state runtime at /h\n"
+
+
+async def test_a_home_that_another_makes_at_the_same_moment_is_tried_again(fake: FakeCodex, work: Path) -> None:
+    fake.begins(fx.stderr(CROWDED), fx.leave(1), processes=2)
+    with anyio.fail_after(10):
+        async with one_session(work) as (session, events):
+            await session.prompt((Text("hello"),))
+    assert events.said == "ok" and len(fake.starts()) == 3
+
+
+async def test_a_home_that_can_never_be_made_is_given_up_with_its_reason(fake: FakeCodex, work: Path) -> None:
+    fake.begins(fx.stderr(CROWDED), fx.leave(1))
+    with anyio.fail_after(10), pytest.raises(BackendGone, match="sqlite state runtime"):
+        async with one_session(work):
+            pass
+    assert len(fake.starts()) == STARTS
 
 
 @pytest.mark.case("K01")
@@ -106,7 +126,7 @@ async def test_a_turn_that_has_ended_is_not_undone_by_a_death(fake: FakeCodex, w
                 ends.append(await session.prompt(HELLO))
 
             tasks.start_soon(prompt)
-            await events.until(lambda: events.updates)
+            await events.until(lambda: events.conversation)
             await session.interrupt()
             await logged(lambda: fake.requests("thread/backgroundTerminals/list"))
             os.kill(fake.starts()[0]["pid"], signal.SIGKILL)
@@ -327,14 +347,15 @@ async def test_only_what_the_client_gave_is_passed_on(fake: FakeCodex, work: Pat
 async def test_marks_of_an_enclosing_session_are_not_passed_on(
     fake: FakeCodex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("CODEX_SANDBOX", "CODEX_THREAD_ID", "CODEX_CI"):
+    marks = ("CODEX_SANDBOX", "CODEX_THREAD_ID", "CODEX_CI", "CLAUDECODE", "CLAUDE_CODE_SESSION_ACCESS_TOKEN")
+    for name in marks:
         monkeypatch.setenv(name, "1")
     monkeypatch.setenv("CODEX_HOME", "")
     with anyio.fail_after(5):
         async with running() as (backend, _):
             await backend.list(ListQuery(1))
     env = fake.starts()[0]["env"]
-    assert not {name for name in env if name.startswith("CODEX_")} - {"CODEX_PATH"}
+    assert not {name for name in env if name.startswith(("CODEX_", "CLAUDE"))} - {"CODEX_PATH"}
     assert fake.starts()[0]["cwd"] == env["HOME"]
 
 

@@ -87,9 +87,10 @@ async def test_the_directory_and_a_limit_are_codex_to_heed(fake: FakeCodex, tmp_
     link.symlink_to(real)
     fake.stores({"id": thread_id(1), "cwd": str(real)}, {"id": thread_id(2), "cwd": "/elsewhere"})
     assert await listed(ListQuery(5, cwd=str(link))) == [thread_id(1)]
-    (asked,) = fake.requests("thread/list")
-    assert asked["useStateDbOnly"] is True
-    assert asked["limit"] <= 100
+    asked = fake.requests("thread/list")
+    assert all(params["useStateDbOnly"] is True and params["limit"] <= 100 for params in asked)
+    # Those of `codex exec` are in no list but one of their own.
+    assert [params.get("sourceKinds") for params in asked] == [None, ["exec", "appServer"]]
 
 
 async def test_a_list_codex_refuses_is_an_error(fake: FakeCodex) -> None:

@@ -9,39 +9,12 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
+from acp_manifold.adapters.enclosing import without_marks
 from acp_manifold.bridge.backend import Program
 from acp_manifold.bridge.errors import BackendGone
 
 OVERRIDE = "CLAUDE_CODE_EXECUTABLE"
 """The environment variable that names the program to start."""
-
-PARENT_MARKERS = frozenset(
-    {
-        "AI_AGENT",
-        "CLAUDECODE",
-        "CLAUDE_AGENT_SDK_CLIENT_APP",
-        "CLAUDE_AGENT_SDK_VERSION",
-        "CLAUDE_CODE_CHILD_NOTES_DIR",
-        "CLAUDE_CODE_CHILD_SESSION",
-        "CLAUDE_CODE_ENTRYPOINT",
-        "CLAUDE_CODE_EXECPATH",
-        "CLAUDE_CODE_MESSAGING_SOCKET",
-        "CLAUDE_CODE_MESSAGING_TOKEN",
-        "CLAUDE_CODE_PARENT_SESSION_ID",
-        "CLAUDE_CODE_REMOTE",
-        "CLAUDE_CODE_REMOTE_SESSION_ID",
-        "CLAUDE_CODE_SESSION_ACCESS_TOKEN",
-        "CLAUDE_CODE_SESSION_ATTENDED",
-        "CLAUDE_CODE_SESSION_ID",
-        "CLAUDE_CODE_SESSION_KIND",
-        "CLAUDE_CODE_SESSION_NAME",
-        "CLAUDE_CODE_SSE_PORT",
-        "CLAUDE_EFFORT",
-        "CLAUDE_PID",
-    }
-)
-"""What Claude Code 2.1.332 puts into the environment of the commands it runs, and what hosts of it set:
-inherited, it would tie our sessions to the one we were started from (case A01)."""
 
 
 def find_program(environ: Mapping[str, str]) -> Program | None:
@@ -82,7 +55,7 @@ def login_hint(environ: Mapping[str, str]) -> str:
 
 def person_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment without the marks of an enclosing session; a blank variable for the store counts as unset."""
-    env = {name: value for name, value in environ.items() if name not in PARENT_MARKERS}
+    env = without_marks(environ)
     if not env.get("CLAUDE_CONFIG_DIR", "x").strip():
         del env["CLAUDE_CONFIG_DIR"]
     return env

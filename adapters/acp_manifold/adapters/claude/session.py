@@ -56,7 +56,7 @@ from acp_manifold.translators.claude.frames import (
     TitleChanged,
     parse,
 )
-from acp_manifold.translators.claude.input import user_message
+from acp_manifold.translators.claude.input import greeting, user_message
 from acp_manifold.translators.claude.titles import stored_form
 from acp_manifold.translators.claude.turn import Conversation
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_objects, as_str, text
@@ -178,6 +178,7 @@ class ClaudeSession:
         self._carried = carried
         self._lock = lock
         self._endpoint = spec.endpoint
+        self._system_prompt = spec.system_prompt
         self._resetting = False
         """Whether the conversation was cleared, and no frame has told its new id."""
         self._stirred: anyio.Event | None = None
@@ -386,12 +387,12 @@ class ClaudeSession:
         self._set_gone("the session was closed")
 
     async def _shake_hands(self) -> None:
-        greeting = self._control.post({"subtype": "initialize"})
+        greeted = self._control.post(greeting(self._system_prompt))
         # Behind the greeting and before any prompt, without waiting in between.
         routing = self._route()
         self._options.restore()
         try:
-            self._capabilities = await self._control.settle(greeting, HANDSHAKE_LIMIT)
+            self._capabilities = await self._control.settle(greeted, HANDSHAKE_LIMIT)
             if routing is not None:
                 await self._control.settle(routing, HANDSHAKE_LIMIT)
         except BackendGone:

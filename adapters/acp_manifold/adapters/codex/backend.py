@@ -53,6 +53,7 @@ class CodexBackend:
     install_hint = "pip install openai-codex-cli-bin, or npm install -g @openai/codex"
     mcp_sse = False
     has_archive = True
+    store_of = "codex"
     endpoint_types: tuple[str, ...] = ("openai",)
 
     def __init__(self) -> None:

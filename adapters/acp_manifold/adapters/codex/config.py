@@ -12,6 +12,7 @@ from pathlib import Path
 
 from acp_manifold.bridge.backend import HttpServer, McpServer, SessionSpec
 from acp_manifold.bridge.errors import InvalidParams
+from acp_manifold.translators.instructions import SystemPrompt
 from acp_manifold.translators.narrow import JsonObject, as_object, obj, text
 
 from .program import codex_home
@@ -30,6 +31,8 @@ def thread_params(spec: SessionSpec, names: Mapping[str, str]) -> JsonObject:
     params: JsonObject = {"cwd": spec.cwd}
     if spec.additional_directories:
         params["runtimeWorkspaceRoots"] = [spec.cwd, *spec.additional_directories]
+    if spec.system_prompt is not None:
+        params |= _instructions(spec.system_prompt)
     config: JsonObject = {}
     if spec.mcp_servers:
         servers: JsonObject = {names[server.name]: _server(server) for server in spec.mcp_servers}
@@ -44,6 +47,14 @@ def thread_params(spec: SessionSpec, names: Mapping[str, str]) -> JsonObject:
     if config:
         params["config"] = config
     return params
+
+
+def _instructions(prompt: SystemPrompt) -> JsonObject:
+    """A client's instructions: behind those that the person has configured, or in place of Codex' own."""
+    if prompt.mode == "override":
+        return {"baseInstructions": prompt.text}
+    own = text(read_config(codex_home()) or {}, "developer_instructions")
+    return {"developerInstructions": f"{own}\n\n{prompt.text}" if own.strip() else prompt.text}
 
 
 def read_config(home: Path) -> JsonObject | None:

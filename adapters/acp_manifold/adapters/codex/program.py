@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from acp_manifold.adapters.enclosing import without_marks
 from acp_manifold.bridge.backend import Program
 
 PATH_VARIABLE = "CODEX_PATH"
@@ -23,21 +24,6 @@ _PACKAGE = "codex_cli_bin"
 _SETTINGS = ("-c", "thread_unload_delay_secs=0")
 """A thread that nobody follows is unloaded at once, so that another program can go on with it. Without it codex-cli
 0.163.0 keeps the thread, and its writer lock, for half an hour; 0.166.0 knows the setting too."""
-
-_MARKERS = frozenset(
-    {
-        "CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS",
-        "CODEX_CI",
-        "CODEX_PERMISSION_PROFILE",
-        "CODEX_SANDBOX",
-        "CODEX_SANDBOX_NETWORK_DISABLED",
-        "CODEX_SESSION_ID",
-        "CODEX_THREAD_ID",
-        "CODEX_TOOL_CALL_ID",
-        "CODEX_VERSION",
-    }
-)
-"""What codex-cli 0.163.0 sets for the commands it runs: marks of an enclosing session, which is not ours (case A01)."""
 
 
 def find_program() -> Program | None:
@@ -76,8 +62,8 @@ def login_command() -> str:
 
 
 def person_environment() -> dict[str, str]:
-    """Our own environment without marks of an enclosing Codex session."""
-    env = {name: value for name, value in os.environ.items() if name not in _MARKERS}
+    """Our own environment without the marks of an enclosing session."""
+    env = without_marks(os.environ)
     if not env.get(HOME_VARIABLE):
         env.pop(HOME_VARIABLE, None)
     return env

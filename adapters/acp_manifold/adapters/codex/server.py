@@ -21,6 +21,7 @@ from acp_manifold.bridge.starting import Started
 from acp_manifold.translators.auth import Endpoint
 from acp_manifold.translators.codex.failures import without_keys
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
+from acp_manifold.translators.values import NamedTuple
 
 from .client import Client, RequestId
 from .greeting import GREETING, GREETING_ID
@@ -35,6 +36,12 @@ logger = logging.getLogger(__name__)
 
 _LAST_WORDS = 1.0
 """Seconds to wait for the exit status of a server that closed its output."""
+
+EARLY_THREADS = 16
+"""How many threads of sub-agents may have lines that wait for who follows them."""
+
+EARLY_LINES = 64
+"""How many lines of one of them; as of codex-cli 0.163.0 there are none, since the call is told to end before."""
 
 FINISH_LIMIT = 1.0
 """Seconds for the end of a server to wait for threads that are in the archive just now (see `stubborn`)."""
@@ -82,8 +89,12 @@ class AppServer:
         self.client = Client(child.send, self._notified, self._asked, self.check, limits.answer)
         self.led: dict[str, Endpoint | None] = {}
         """By thread, the endpoint it was opened with here; a thread that is still loaded keeps it."""
+        self.instructed: dict[str, str] = {}
+        """By thread, the client's further instructions that were last said in it."""
         self.routes: dict[str, Route] = {}
         """Thread id -> who serves it."""
+        self._early: dict[str, list[_Line]] = {}
+        """What was told of threads of sub-agents before the one that began them was told to have done so."""
         self._fed: set[Route] = set()
         """Who was told something since the last read."""
         self.doubted = False
@@ -293,7 +304,7 @@ class AppServer:
         handler = ANYWHERE.get(method)
         if handler is not None:
             handler(self, params)
-        elif route is None:
+        elif route is None and not self._is_early(_Line(method, params)):
             logger.debug("codex: dropped %s of thread %s, which is not open here", method, thread_id)
 
     def _asked(self, request_id: RequestId, method: str, params: JsonObject) -> None:
@@ -301,8 +312,38 @@ class AppServer:
         if route is not None:
             route.asked(request_id, method, params)
             return
+        if self._is_early(_Line(method, params, request_id)):
+            return
         logger.warning("codex: refused %s of thread %s, which is not open here", method, params.get("threadId"))
         self.client.refuse(request_id, METHOD_NOT_FOUND, f"nobody here answers {method}")
+
+    def _is_early(self, line: _Line) -> bool:
+        """Whether a line is kept for a sub-agent that nobody follows yet."""
+        thread_id = text(line.params, "threadId")
+        turn = obj(line.params, "turn")
+        if line.method == "turn/started" and turn.get("rootTurnId") not in (None, turn.get("id")):
+            self._early.setdefault(thread_id, [])
+            while len(self._early) > EARLY_THREADS:
+                self._refuse(self._early.pop(next(iter(self._early))))
+        early = self._early.get(thread_id)
+        if early is None or len(early) >= EARLY_LINES:
+            return False
+        early.append(line)
+        return True
+
+    def follow(self, thread_id: str, route: Route) -> None:
+        """Have a thread of a sub-agent served, from its first line on."""
+        self.routes[thread_id] = route
+        for line in self._early.pop(thread_id, ()):
+            if line.request_id is None:
+                self._notified(line.method, line.params)
+            else:
+                self._asked(line.request_id, line.method, line.params)
+
+    def _refuse(self, lines: list[_Line]) -> None:
+        for line in lines:
+            if line.request_id is not None:
+                self.client.refuse(line.request_id, METHOD_NOT_FOUND, f"nobody here answers {line.method}")
 
     # -- titles ---------------------------------------------------------------------------------
 
@@ -387,6 +428,14 @@ class AppServer:
         untold, self._untold = self._untold, []
         for notice in untold:
             route.noticed(notice)
+
+
+class _Line(NamedTuple):
+    """A notification, or a request, of the server."""
+
+    method: str
+    params: JsonObject
+    request_id: RequestId | None = None
 
 
 class _Rename:

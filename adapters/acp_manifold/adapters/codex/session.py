@@ -27,7 +27,7 @@ from acp_manifold.bridge.errors import (
     TaskNotFound,
 )
 from acp_manifold.translators.codex.failures import failure_of, stop_of
-from acp_manifold.translators.codex.items import Updates
+from acp_manifold.translators.codex.items import OF_AGENTS, Updates
 from acp_manifold.translators.codex.prompts import INPUT_LIMIT, refused, text_size, to_input
 from acp_manifold.translators.codex.turn import Stream, item_of
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
@@ -41,13 +41,14 @@ from acp_manifold.translators.updates import (
     Text,
     TurnEnd,
     Unknown,
+    Update,
     Usage,
 )
 
 from .asking import Asking
 from .client import Asked, Client, NoAnswer, RequestId
 from .config import thread_params, usual_provider
-from .faults import NO_ROLLOUT, at_lost_endpoint, fault_of, is_turn_over
+from .faults import NO_ROLLOUT, at_lost_endpoint, fault_of, is_turn_over, met_a_login
 from .options import ThreadOptions
 from .program import codex_home
 from .running import Running
@@ -59,6 +60,7 @@ from .terminals import listed, stop, terminate
 
 if TYPE_CHECKING:
     from .commands import SlashCommands
+    from .subagents import Subagents
 
 logger = logging.getLogger(__name__)
 
@@ -121,6 +123,7 @@ class CodexSession:
         self.settings: JsonObject = {}
         """Model, permissions and the like, as Codex told them last."""
         self._commands: SlashCommands | None = None
+        self._agents: Subagents | None = None
         self._skills_known = False
         self._offering = False
         self._closed = False
@@ -144,10 +147,13 @@ class CodexSession:
     def resting(self) -> bool:
         """Whether nothing goes on; see `BackendSession.resting`. A thread without a turn could not be resumed."""
         idle = self._running is None and self._active is None and not self._stuck
+        idle = idle and not (self._agents is not None and self._agents.running)
         return idle and self._had_turn and not self._stream.open
 
     def abandon(self) -> None:
         """Tell the end of all that is open; see `BackendSession.abandon`."""
+        if self._agents is not None:
+            self._agents.abandon()
         self._tell(self._stream.fail_open())
 
     @property
@@ -179,16 +185,22 @@ class CodexSession:
     async def tasks(self) -> tuple[BackgroundTask, ...]:
         """What goes on in the background; see `BackendSession.tasks`. The id of a task is that of its item."""
         running = self._stream.commands() if self._active is not None else ()
-        return tuple(task for task in await listed(self._client, self._id) if task.id not in running)
+        agents = self._agents.tasks() if self._agents is not None else ()
+        return (*agents, *(task for task in await listed(self._client, self._id) if task.id not in running))
 
     async def task_output(self, task_id: str) -> TaskOutput:
         """What a task has printed, as far as it was told here; see `BackendSession.task_output`."""
         if all(task.id != task_id for task in await self.tasks()):
             raise TaskNotFound(self._id, task_id)
+        words = self._agents.output(task_id) if self._agents is not None else None
+        if words is not None:
+            return words
         return self._stream.printed_so_far(task_id)
 
     async def stop_task(self, task_id: str) -> None:
         """End a task; see `BackendSession.stop_task`."""
+        if self._agents is not None and self._agents.stop(task_id):
+            return
         running = self._active is not None and task_id in self._stream.commands()
         if running or not await stop(self._client, self._id, task_id):
             raise TaskNotFound(self._id, task_id)
@@ -205,7 +217,13 @@ class CodexSession:
         """Make a new thread, for which Codex was asked just now."""
         asked.taken = self._opened
         try:
-            await self._client.result(asked)
+            try:
+                await self._client.result(asked)
+            except RemoteError as exc:
+                if not met_a_login(exc):
+                    raise
+                params = thread_params(self._spec, self.servers.names)
+                await self._client.request("thread/start", params, taken=self._opened, limit=self._server.limits.slow)
         except RemoteError as exc:
             raise fault_of(exc, "", "start a session") from exc
         if self._spec.id is not None:
@@ -230,20 +248,40 @@ class CodexSession:
             try:
                 result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
             except RemoteError as exc:
-                if not at_lost_endpoint(exc.message):
+                if at_lost_endpoint(exc.message):
+                    params["modelProvider"] = await to_thread.run_sync(usual_provider)
+                elif not met_a_login(exc):
                     raise
-                params["modelProvider"] = await to_thread.run_sync(usual_provider)
                 result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
         except RemoteError as exc:
             raise fault_of(exc, thread_id, "resume the session") from exc
         if obj(result, "thread").get("name"):
             self._title = None
+        await self._instruct()
         await self._options.restore(self._id)
         await self._write_title()
 
+    async def _instruct(self) -> None:
+        """Say a client's further instructions in a thread that was begun without them.
+
+        codex-cli 0.163.0 heeds those of a resume for a thread in which nothing was said, or that it compacts.
+        """
+        prompt = self._spec.system_prompt
+        if prompt is None or prompt.mode != "append" or self._server.instructed.get(self._id) == prompt.text:
+            return
+        said = {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": prompt.text}]}
+        try:
+            await self._client.request("thread/inject_items", {"threadId": self._id, "items": [said]})
+        except RemoteError as exc:
+            raise fault_of(exc, self._id, "take the client's system prompt") from exc
+        self._server.instructed[self._id] = prompt.text
+
     def _opened(self, result: JsonObject) -> None:
         thread = obj(result, "thread")
-        self._id = text(thread, "id")
+        before, self._id = self._id, text(thread, "id")
+        if self._spec.system_prompt is not None and before != self._id:
+            # A new thread: it was begun with them.
+            self._server.instructed[self._id] = self._spec.system_prompt.text
         self.settings = result
         self._server.led[self._id] = self._spec.endpoint
         if not self._closed:
@@ -280,6 +318,8 @@ class CodexSession:
         self._server.let_go(self._id, self)
 
     async def _leave(self) -> None:
+        if self._agents is not None:
+            self._agents.leave()
         if not await self._stops():
             self._server.release(self._id, stubborn=True)
             await self._server.freed(self._id)
@@ -398,6 +438,8 @@ class CodexSession:
     async def interrupt(self) -> None:
         """Have Codex stop the running turn; its questions are taken back first."""
         run = self._running
+        if self._agents is not None:
+            self._agents.interrupt()
         if run is None and self._commands is not None:
             self._commands.interrupt()
         if run is None and self._active is None:
@@ -535,6 +577,8 @@ class CodexSession:
         def taken(result: JsonObject) -> None:
             # What runs in the background belongs to the conversation that is left.
             self._tell(self._stream.fail_open())
+            if self._agents is not None:
+                self._agents.leave()
             self._stream, self._had_turn = Stream(), False
             self._server.let_go(before, self)
             self._opened(result)
@@ -561,6 +605,8 @@ class CodexSession:
         turn_id = params.get("turnId")
         if turn_id is not None and turn_id == self._active:
             self._tell(self._stream.translate(method, params))
+            if method == "item/completed" and obj(params, "item").get("type") in OF_AGENTS:
+                self._subagents().spoken_of(obj(params, "item"))
             return
         handler = OF_THREAD.get(method)
         if handler is not None:
@@ -569,6 +615,22 @@ class CodexSession:
             self._tell(self._stream.translate(method, params))
         else:
             logger.debug("codex session %s: dropped %s of turn %s", self._id, method, turn_id)
+
+    def _subagents(self) -> Subagents:
+        # Imported with the first sub-agent: few sessions have any.
+        from .subagents import Subagents
+
+        if self._agents is None:
+            self._agents = Subagents(self._server, self, self._asking)
+        return self._agents
+
+    def tell(self, update: Update) -> None:
+        """Tell the clients; of a sub-agent."""
+        self._events.update(update)
+
+    def hears_questions(self) -> bool:
+        """Whether a sub-agent may ask; see `Owner`."""
+        return not self._closed and not (self._running is not None and self._running.cancelling)
 
     def _tell(self, updates: Updates) -> None:
         for update in updates:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, get_args
 
+from acp_manifold.translators.instructions import SystemPrompt
 from acp_manifold.translators.mcp import HttpServer, McpServer, StdioServer
 from acp_manifold.translators.narrow import (
     JsonObject,
@@ -44,6 +45,8 @@ class SessionSetup(NamedTuple):
     """The backend asked for in `_meta`."""
     title: str | None
     """The title asked for in `_meta`; a wrong type or a blank one counts as none (R01)."""
+    system_prompt: SystemPrompt | None = None
+    """What the client has to say to the model ahead of the conversation."""
 
 
 def required_text(params: JsonObject, field: str, path: str = "") -> str:
@@ -73,7 +76,7 @@ def session_setup(params: JsonObject) -> SessionSetup:
     """Params that open a session.
 
     Raises:
-        BadParams: `cwd`, `mcpServers` or `additionalDirectories` has the wrong shape.
+        BadParams: `cwd`, `mcpServers`, `additionalDirectories` or `systemPrompt` has the wrong shape.
     """
     meta = obj(params, "_meta")
     ours = obj(meta, META_KEY)
@@ -86,7 +89,29 @@ def session_setup(params: JsonObject) -> SessionSetup:
         additional_directories=_texts(params.get("additionalDirectories"), "additionalDirectories"),
         backend=backend,
         title=as_str(ours.get("title")) or as_str(obj(obj(meta, "claudeCode"), "options").get("title")),
+        system_prompt=_system_prompt(params.get("systemPrompt")),
     )
+
+
+def _system_prompt(value: object) -> SystemPrompt | None:
+    """Client-provided instructions (SDK 2.4.0, unstable schema): those that can't be applied are refused."""
+    if value is None:
+        return None
+    if not is_object(value):
+        raise BadParams("systemPrompt", f"must be an object, not {_kind(value)}")
+    mode = value.get("mode")
+    if mode not in ("append", "override"):
+        raise BadParams("systemPrompt.mode", "must be append or override: no other is known to this agent")
+    texts: list[str] = []
+    for index, block in enumerate(_array(value.get("content"), "systemPrompt.content")):
+        said = as_object(block)
+        if said.get("type") != "text":
+            raise BadParams(f"systemPrompt.content[{index}]", "must be a text block: no other kind is taken here")
+        texts.append(required_text(said, "text", f"systemPrompt.content[{index}]."))
+    text = "\n\n".join(texts)
+    if not text.strip():
+        raise BadParams("systemPrompt.content", "says nothing")
+    return SystemPrompt(mode, text)
 
 
 def _mcp_servers(value: object) -> tuple[McpServer, ...]:

@@ -342,6 +342,7 @@ def initialize_result(
                 "archive": {},
                 "status": {},
                 "additionalDirectories": {},
+                "systemPrompt": {"mode": {"override": {}}},
                 "title": {},
                 "setTitle": {},
             },

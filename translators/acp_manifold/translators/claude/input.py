@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from acp_manifold.translators.attached import context, file_path, link
+from acp_manifold.translators.instructions import SystemPrompt
 from acp_manifold.translators.narrow import JsonObject
 from acp_manifold.translators.updates import (
     Audio,
@@ -32,6 +33,19 @@ def user_message(prompt: Prompt, uuid: str, priority: str | None = None) -> Json
     return message
 
 
+def greeting(prompt: SystemPrompt | None) -> JsonObject:
+    """The `initialize` request, with the instructions that a client gives the session."""
+    request: JsonObject = {"subtype": "initialize"}
+    if prompt is not None:
+        # Without `snapshot` a resumed session would keep the instructions it first had.
+        request["systemPromptSnapshot"] = False
+        if prompt.mode == "override":
+            request["systemPrompt"] = [prompt.text]
+        else:
+            request["appendSystemPrompt"] = prompt.text
+    return request
+
+
 def control_request(request_id: str, request: JsonObject) -> JsonObject:
     """A request of ours."""
     return {"type": "control_request", "request_id": request_id, "request": request}
@@ -57,7 +71,7 @@ def _blocks(content: Content) -> list[JsonObject]:
         case Image():
             return _picture(content)
         case ResourceLink():
-            return [_said(_mention(content.uri, content.name))]
+            return [_said(mention(content.uri, content.name))]
         case TextResource():
             return [_said(link(content.uri))]
         case BlobResource():
@@ -81,10 +95,10 @@ def _picture(image: Image) -> list[JsonObject]:
         return [*([_said(link(uri))] if uri else []), _attached("image", image.mime_type, image.data)]
     if uri.startswith(("https://", "http://")):
         return [{"type": "image", "source": {"type": "url", "url": uri}}]
-    return [_said(_mention(uri, uri))]
+    return [_said(mention(uri, uri))]
 
 
-def _mention(uri: str, name: str) -> str:
+def mention(uri: str, name: str) -> str:
     """A file as a person mentions it in Claude Code, which then reads it; anything else as a Markdown link."""
     path = file_path(uri)
     if path is None or '"' in path or "\n" in path:

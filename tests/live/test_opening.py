@@ -1,0 +1,107 @@
+"""What a client opens a session with reaches the CLI, also when the session is open already (issue 5)."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import pytest
+
+from acp_manifold.translators.narrow import JsonObject, obj
+from tests.waiting import until
+
+from .client import AcpError, Client
+from .conftest import MakeLab
+from .lab import Lab, started
+from .test_mcp import SECRETS, opened, probe, rested, tool_calls
+
+pytestmark = [pytest.mark.anyio, pytest.mark.live]
+both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
+
+USUAL = {"claude": "You are Claude Code", "codex": "You are Codex, a coding agent"}
+"""How each CLI's own instructions begin (Claude Code 2.1.332, codex-cli 0.163.0)."""
+
+
+def system(mode: str, *texts: str) -> JsonObject:
+    return {"mode": mode, "content": [{"type": "text", "text": text} for text in texts]}
+
+
+async def told_to_the_model(agent: Client, lab: Lab, session: str) -> str:
+    assert await agent.ask(session, "SAY[1]") == "end_turn"
+    return json.dumps(lab.model.requests[-1].body)
+
+
+@both_backends
+async def test_a_system_prompt_of_the_client_comes_behind_the_clis_own_or_in_its_place(
+    lab: MakeLab, backend: str
+) -> None:
+    private = lab(backend)
+    flags = ("--backend", backend, "--titles", "off")
+    async with started(private, *flags, "--verbose", "--idle-timeout", "1") as agent:
+        capabilities = await agent.initialize()
+        advertised = obj(obj(capabilities, "agentCapabilities"), "sessionCapabilities")
+        assert advertised["systemPrompt"] == {"mode": {"override": {}}}
+        added = await opened(agent, private, systemPrompt=system("append", "MARK-ONE", "MARK-TWO"))
+        instead = await opened(agent, private, systemPrompt=system("override", "MARK-THREE"))
+        for life in range(2):
+            told = await told_to_the_model(agent, private, added)
+            assert told.index(USUAL[backend]) < told.index("MARK-ONE") < told.index("MARK-TWO")
+            told = await told_to_the_model(agent, private, instead)
+            assert "MARK-THREE" in told and USUAL[backend] not in told
+            # At rest, nothing of it is forgotten.
+            await until(partial(rested, private, 2 * (life + 1)), 20)
+    async with started(private, *flags) as agent:
+        await agent.initialize()
+        await opened(agent, private, method="session/resume", sessionId=added, systemPrompt=system("append", "NEWER"))
+        assert "NEWER" in await told_to_the_model(agent, private, added)
+        await opened(
+            agent, private, method="session/resume", sessionId=instead, systemPrompt=system("override", "NEWEST")
+        )
+        told = await told_to_the_model(agent, private, instead)
+        assert "NEWEST" in told and "MARK-THREE" not in told
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "be nice",
+        {"mode": "prepend", "content": [{"type": "text", "text": "x"}]},
+        {"content": [{"type": "text", "text": "x"}]},
+        {"mode": "append", "content": []},
+        {"mode": "append", "content": [{"type": "text", "text": " "}]},
+        {"mode": "append", "content": [{"type": "image", "data": "", "mimeType": "image/png"}]},
+    ],
+)
+async def test_a_system_prompt_that_can_not_be_applied_opens_nothing(lab: MakeLab, wrong: object) -> None:
+    private = lab("codex")
+    async with started(private, "--backend", "codex") as agent:
+        await agent.initialize()
+        with pytest.raises(AcpError) as refused:
+            await opened(agent, private, systemPrompt=wrong)
+        assert refused.value.code == -32602 and "systemPrompt" in refused.value.message
+
+
+@both_backends
+async def test_servers_given_to_an_open_session_are_there_at_once_or_after_the_turn(lab: MakeLab, backend: str) -> None:
+    private = lab(backend)
+    async with started(private, "--backend", backend, "--titles", "off") as agent:
+        await agent.initialize(session={"notices": {}})
+        session = await opened(agent, private)
+        assert await agent.ask(session, "SAY[1]") == "end_turn"
+        await opened(agent, private, probe(private), method="session/load", sessionId=session)
+        assert await agent.ask(session, "TOOL[mcp__probe__look {}] ;; SAY[1]") == "end_turn"
+        assert f"seen with {SECRETS[0]}" in tool_calls(agent, session)
+
+        gate = private.model.gate("held")
+        turn = agent.prompt(session, "GATE[held] ;; SAY[1]")
+        await gate.reached()
+        await opened(agent, private, probe(private, "late", SECRETS[1]), method="session/resume", sessionId=session)
+        assert agent.heard(session, "notice")
+        gate.set()
+        assert (await turn.answer())["stopReason"] == "end_turn"
+        assert await agent.ask(session, "TOOL[mcp__late__look {}] ;; SAY[1]") == "end_turn"
+        assert f"seen with {SECRETS[1]}" in tool_calls(agent, session)
+        # Who has none to give takes none away.
+        await opened(agent, private, method="session/load", sessionId=session)
+        assert await agent.ask(session, "TOOL[mcp__late__look {}] ;; SAY[2]") == "end_turn"
+        assert tool_calls(agent, session).count(f"seen with {SECRETS[1]}") > 1
