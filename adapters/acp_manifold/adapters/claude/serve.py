@@ -55,6 +55,8 @@ async def serve(
         words = arguments(session_id, resume=resumed, spec=spec, mcp_config=mcp_config, carried=carried)
         name = f"{NAME} {session_id[:8]}"
         async with spawn((*command, *words), cwd=spec.cwd, env=env, name=name) as child:
+            # The end of an input without a prompt costs Claude Code 2.1.332 0.4 s of CPU, a signal 0.1 s.
+            child.unused = True
             async with anyio.create_task_group() as tasks:
                 session = ClaudeSession(
                     session_id,
