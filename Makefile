@@ -7,13 +7,14 @@ ACP_SDK := 2.4.0
 CLAUDE_AGENT_ACP := 0.101.0
 CODEX_ACP := 2.6.0
 PEERS_NODE := 22
+WORKERS ?= 2
 
 BIN := .venv/bin
 NPM := $(BIN)/npm --no-audit --no-fund --no-update-notifier --loglevel=error
 SCHEMA := .cache/acp-sdk/$(ACP_SDK)/package/schema/v1/schema.unstable.json
 CLIENTS := .cache/clients/node_modules/.package-lock.json
 
-.PHONY: install demo test check features bench bench-peers soak titles-torture clean
+.PHONY: install demo test check features bench bench-peers soak tui-soak titles-torture clean
 
 install: .cache/installed $(SCHEMA) $(CLIENTS)
 
@@ -40,8 +41,10 @@ $(CLIENTS): tests/live/clients/package.json tests/live/clients/package-lock.json
 demo: .cache/installed
 	$(BIN)/acp-manifold demo
 
+# Two at a time, for two cores; `make test WORKERS=0` runs one after the other. Bytecode is kept, also where the
+# environment forbids it: the hundreds of processes that the tests start would each compile the code anew.
 test: install
-	$(BIN)/python -m pytest -q
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 check: install
 	$(BIN)/ruff check .
@@ -69,6 +72,10 @@ soak: .cache/installed
 # Five hundred renames of the real CLIs' sessions at random moments; fails if a title is lost or replaced (Linux).
 titles-torture: install
 	$(BIN)/python -m tests.live.torture
+
+# A hundred prompts of every kind in one session of Claude Code's interactive program; fails if one is stuck.
+tui-soak: install
+	$(BIN)/python -m tests.live.tui_soak
 
 clean:
 	rm -rf .venv .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist

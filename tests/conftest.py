@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("unhurried", settings.default, deadline=None)
+settings.load_profile("unhurried")  # Two tests at a time, and what they start, make any one example slow.
 
 
 @pytest.fixture

@@ -219,10 +219,13 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "`session/delete`, for good",
         "yes",
-        "yes",
+        "yes: what copies are built on is gone for everybody, and removed with the last copy",
         "yes",
         "archives instead",
-        (_METHODS + "test_delete_is_final_also_in_mid_turn_and_after_a_restart",),
+        (
+            _METHODS + "test_delete_is_final_also_in_mid_turn_and_after_a_restart",
+            "live/test_deletion.py::test_what_was_forked_is_deleted_while_it_runs_and_when_closed_and_its_copies_go_on",
+        ),
     ),
     Feature(
         "a session that another process has open is neither opened nor deleted",
@@ -241,10 +244,7 @@ FEATURES: tuple[Feature, ...] = (
         "yes",
         "no",
         "yes",
-        (
-            _METHODS + "test_the_answer_the_list_and_the_store_hold_the_same_title",
-            _METHODS + "test_every_spelling_of_the_rename_stores_the_title",
-        ),
+        (_METHODS + "test_by_every_spelling_of_the_rename_the_answer_the_list_and_the_store_hold_the_same_title",),
     ),
     Feature(
         "titles that no generated one replaces",
@@ -451,11 +451,14 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature(
         "sub-agents: their calls as tool calls, or sessions of their own (`subagent_update`)",
-        "yes, live",
-        "yes: as tool calls, with the agents' last words",
         "yes",
         "yes",
-        _UPDATES,
+        "yes",
+        "yes",
+        (
+            *_UPDATES,
+            "live/test_subagents.py::test_codex_sub_agents_are_sessions_of_their_own_and_nothing_of_them_is_the_parents",
+        ),
     ),
     Feature(
         "background work: its tool call goes on; listed, read and ended by [methods of ours](#background-work)",
@@ -472,6 +475,17 @@ FEATURES: tuple[Feature, ...] = (
         "",
         "",
         ("live/test_background.py::test_an_idle_session_costs_no_process_and_comes_back",),
+    ),
+    Feature(
+        "a session that was closed, or let go while idle, goes on in the terminal at once",
+        "yes",
+        "yes",
+        "",
+        "",
+        (
+            "live/test_release.py::test_what_was_closed_goes_on_in_the_terminal_at_once",
+            "live/test_release.py::test_what_is_idle_goes_on_in_the_terminal_and_comes_back",
+        ),
     ),
     Feature(
         "a CLI that dies costs the running turn; the next prompt goes on",
@@ -505,6 +519,7 @@ FEATURES: tuple[Feature, ...] = (
             "live/test_typescript_sdk.py::test_the_typescript_sdk_drives_two_backends_on_one_connection",
             "live/test_python_sdk.py::test_the_python_sdk_drives_two_backends_on_one_connection",
             "live/test_acpx.py::test_acpx_runs_a_prompt_and_allows_what_it_asks",
+            "live/test_acpx.py::test_acpx_goes_on_with_a_session_cancels_lists_and_loads",
         ),
     ),
     Feature(
@@ -514,7 +529,19 @@ FEATURES: tuple[Feature, ...] = (
         "no",
         "no",
     ),
-    Feature("the interactive program as a backend (`claude-tui`)", "not yet", "no", "no", "no"),
+    Feature(
+        "[the interactive program as a backend](#the-interactive-program), `--backend claude-tui`",
+        "yes: prompts, text, tools, permissions, questions, cancel, titles, load",
+        "no",
+        "no",
+        "no",
+        (
+            "live/test_smoke.py::test_a_prompt_streams_its_words_and_ends_its_turn",
+            "live/test_tui.py::test_whatever_stands_in_a_prompt_is_words_and_arrives_whole",
+            "live/test_tui.py::test_what_stands_in_the_way_is_told_for_what_it_is_and_not_answered",
+            "live/test_tui.py::test_a_program_that_dies_in_mid_turn_is_an_error_and_resumes",
+        ),
+    ),
     Feature("ACP v2", "not yet", "not yet", "a draft of it", "a draft of it"),
     Feature("recording and replaying sessions as a tool", "not yet", "not yet", "no", "no"),
     Feature("Windows", "no", "no", "", ""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from .cases import CASES, HELD
 TESTS = Path(__file__).parent
 
 
+@functools.cache
 def marked_cases() -> dict[str, list[str]]:
     """Case id -> the test files that mark a test with it."""
     found: dict[str, list[str]] = {}

@@ -270,10 +270,14 @@ class ScriptedBackend:
         self.name = name
         self.label = name.capitalize()
         self.install_hint = f"install {name}"
+        self.store_of = name
         self.mcp_sse = False
         self.has_archive = False
         self.archived: set[str] = set()
         """What is in the store's own archive, if it has one."""
+        self.copies: dict[str, set[str]] = {}
+        """By session, the copies that are built on it: the store does not remove it while there is one."""
+        self.refuses_archive: BridgeError | None = None
         self.replayed = 0
         """Updates of histories that were told."""
         self.replaying: anyio.Event | None = None
@@ -459,6 +463,8 @@ class ScriptedBackend:
         return copy
 
     async def archive(self, session_id: str, archived: bool) -> None:
+        if self.refuses_archive is not None:
+            raise self.refuses_archive
         if self.has_archive:
             (self.archived.add if archived else self.archived.discard)(session_id)
 
@@ -468,10 +474,14 @@ class ScriptedBackend:
         self.store_title(session_id, title, "user")
         return title
 
-    async def delete(self, session_id: str) -> None:
+    async def delete(self, session_id: str) -> bool:
         if self.refuses_delete is not None:
             raise self.refuses_delete
+        if self.copies.get(session_id, set()) & self.stored.keys():
+            self.archived.add(session_id)
+            return False
         self.stored.pop(session_id, None)
+        return True
 
     def lab(self, folder: Path, model_url: str) -> dict[str, str]:
         return {}

@@ -43,7 +43,7 @@ def test_one_section_of_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_unknown_backend_is_named_with_those_there_are() -> None:
-    with pytest.raises(NoBackend, match="'nobody'.*claude, codex"):
+    with pytest.raises(NoBackend, match="'nobody'.*claude, claude-tui, codex"):
         find_backends(["nobody"])
 
 

@@ -336,6 +336,16 @@ async def test_a_child_that_ignores_the_end_of_its_input_is_terminated() -> None
     assert shutdown.INPUT_CLOSED_WAIT <= seconds < shutdown.INPUT_CLOSED_WAIT + 1
 
 
+async def test_a_child_that_never_had_anything_to_do_is_signalled_at_once_and_alone() -> None:
+    ends = "trap 'kill $!; exit 7' TERM; sleep 60 & echo ready; wait; cat; exit 5"
+    async with speaking(["bash", "-c", ends]) as (child, lines):
+        await lines.next()
+        child.unused = True
+        started = time.monotonic()
+    assert child.describe_exit() == "exited with status 7"
+    assert time.monotonic() - started < shutdown.INPUT_CLOSED_WAIT
+
+
 @pytest.mark.case("K02")
 async def test_a_child_that_ignores_everything_is_killed_in_time() -> None:
     child, seconds = await ended_after(["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 60; done"])

@@ -141,7 +141,8 @@ class FakeClaude:
             part.mkdir(parents=True, exist_ok=True)
         self.program = self.folder / "claude"
         self.program.write_text(
-            f"#!{sys.executable}\nimport runpy\nrunpy.run_path({str(Path(__file__))!r}, run_name='__main__')\n"
+            f"#!{sys.executable}\nimport sys\nsys.path[0] = {str(Path(__file__).parent)!r}\n"
+            "from fake_claude import main\nmain()\n"
         )
         self.program.chmod(0o755)
         self._save()
@@ -495,5 +496,6 @@ class _Fake:
         signal.pause()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Be the CLI: imported by its program, for a module's bytecode is kept, and a script's is made at each start."""
     _Fake(Path(os.environ[HOME_VARIABLE]), sys.argv[1:]).run()

@@ -196,7 +196,8 @@ class FakeCodex:
         (self.home / "auth.json").write_text('{"OPENAI_API_KEY": "sk-test-fake"}')
         self.program = self.folder / "codex"
         self.program.write_text(
-            f"#!{sys.executable}\nimport runpy\nrunpy.run_path({str(Path(__file__))!r}, run_name='__main__')\n"
+            f"#!{sys.executable}\nimport sys\nsys.path[0] = {str(Path(__file__).parent)!r}\n"
+            "from fake_codex import main\nmain()\n"
         )
         self.program.chmod(0o755)
         self._save()
@@ -273,6 +274,10 @@ class FakeCodex:
     def requests(self, method: str) -> list[Json]:
         """The params of the requests of one method."""
         return [line["params"] for line in self.received() if line.get("method") == method]
+
+    def unloaded(self) -> list[str]:
+        """The threads that were unloaded once nobody followed them, in order."""
+        return [entry["thread"] for entry in self.log() if entry["what"] == "unloaded"]
 
     def answers(self) -> list[Json]:
         """The answers to the fake's own requests."""
@@ -359,6 +364,8 @@ class _Fake:
         self.active: dict[str, _Turn] = {}
         self.turns: list[_Turn] = []
         self.loaded: dict[str, Json] = {}
+        self.made = 0
+        self.unloads = "thread_unload_delay_secs=0" in argv
         self.asked: dict[int, _Turn] = {}
         self.next_request = 0
         self.script: Json = json.loads((folder / "script.json").read_text())
@@ -551,7 +558,8 @@ class _Fake:
         self.answer(request_id, {"authMethod": "apikey", "authToken": None, "requiresOpenaiAuth": True})
 
     def start(self, request_id: int, params: Json) -> None:
-        number = len(self.loaded) + 1 + 4096 * self.number
+        self.made += 1
+        number = self.made + 4096 * self.number
         thread_id = f"01900000-1111-7000-8000-{number:012x}"
         ephemeral = bool(params.get("ephemeral"))
         thread = _thread(id=thread_id, cwd=params["cwd"], ephemeral=ephemeral, threadSource=params.get("threadSource"))
@@ -648,7 +656,15 @@ class _Fake:
         self.answer(request_id, {"data": list(self.loaded)[: params["limit"]], "nextCursor": None})
 
     def unsubscribe(self, request_id: int, params: Json) -> None:
+        thread_id = params["threadId"]
+        if thread_id not in self.loaded:
+            self.answer(request_id, {"status": "notLoaded"})
+            return
         self.answer(request_id, {"status": "unsubscribed"})
+        if self.unloads:
+            del self.loaded[thread_id]
+            self.log(what="unloaded", thread=thread_id)
+            self.send({"method": "thread/closed", "params": {"threadId": thread_id}})
 
     def terminals(self, request_id: int, params: Json) -> None:
         self.answer(request_id, {"data": [], "nextCursor": None})
@@ -747,5 +763,6 @@ _METHODS: dict[str, Callable[[_Fake, int, Json], None]] = {
 }
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Be the CLI: imported by its program, for a module's bytecode is kept, and a script's is made at each start."""
     _Fake(Path(os.environ[FOLDER_VARIABLE]), sys.argv[1:]).run()

@@ -23,8 +23,8 @@ from tests.schema import SchemaViolation, schema
 T = TypeVar("T")
 Id: TypeAlias = int | str | None
 
-ANSWER_LIMIT = 20.0
-"""Seconds a wait may take, unless a test says otherwise: a CLI starts in half a second when the machine is idle."""
+ANSWER_LIMIT = 40.0
+"""Seconds a wait may take, unless a test says otherwise: a CLI starts in half a second, on a busy machine in ten."""
 
 
 class AcpError(Exception):

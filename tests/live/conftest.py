@@ -42,14 +42,25 @@ def lab(tmp_path: Path, lab_model: Model) -> MakeLab:
     return make
 
 
+def served(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """The backends of a test's lab: all that are served without being named, or the one it is about and another."""
+    about: object = request.getfixturevalue("backend") if "backend" in request.fixturenames else None
+    return ("claude-tui", "codex") if about == "claude-tui" else ()
+
+
 @pytest.fixture
-def both(lab: MakeLab) -> Lab:
-    """The lab with all backends, the one that `agent` runs in."""
-    return lab()
+def both(lab: MakeLab, request: pytest.FixtureRequest) -> Lab:
+    """The lab with all backends, the one that `agent` runs in; with the one that the test is about in any case."""
+    return lab(*served(request))
 
 
 both_versions = pytest.mark.parametrize("version", [1, 2])
 """On a test that is the same in both versions of the protocol."""
+
+all_and_v2 = pytest.mark.parametrize(
+    ("backend", "version"), [("claude", 1), ("claude-tui", 1), ("codex", 1), ("claude", 2), ("codex", 2)]
+)
+"""On a test that is the same in both versions, and on every backend: both versions on those served unasked."""
 
 
 @pytest.fixture

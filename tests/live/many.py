@@ -237,7 +237,7 @@ def started_by(pid: int) -> dict[int, str]:
 
 def servers(lab: Lab) -> list[int]:
     """The processes of `codex app-server`."""
-    return [pid for pid in bearing(str(lab.folder)) if arguments(pid)[-1:] == ["app-server"]]
+    return [pid for pid in bearing(str(lab.folder)) if "app-server" in arguments(pid)[1:2]]
 
 
 async def gone(pids: Iterable[int], limit: float = 5.0) -> None:

@@ -55,23 +55,24 @@ def said(lines: list[JsonObject]) -> str:
     return "".join(text(obj(chunk, "content"), "text") for chunk in chunks)
 
 
-@pytest.mark.parametrize("backend", ["claude", "codex"])
-async def test_acpx_runs_a_prompt_and_allows_what_it_asks(lab: MakeLab, backend: str) -> None:
-    here = lab(backend)
-    acpx = Acpx(here, backend)
+async def runs_a_prompt_and_allows_what_it_asks(acpx: Acpx, lab: Lab, backend: str) -> None:
     once = await acpx.lines("--approve-all", "exec", ESCALATES[backend].format("touch yes") + " ;; TEXT<<done>>")
-    assert said(once) == "done" and (Path(here.cwd) / "yes").exists()
+    assert said(once) == "done" and (Path(lab.cwd) / "yes").exists()
     asked_of_us = ["initialize", "session/new", "session/prompt"]
     assert [method for method in methods(once) if method in asked_of_us] == asked_of_us
     assert {*methods(once)} - {*asked_of_us, "session/close"} == {"session/update", "session/request_permission"}
 
+
+async def test_acpx_runs_a_prompt_and_allows_what_it_asks(lab: MakeLab) -> None:
+    here = lab("claude")
+    await runs_a_prompt_and_allows_what_it_asks(Acpx(here, "claude"), here, "claude")
     await nothing_left(here)
 
 
 async def test_acpx_goes_on_with_a_session_cancels_lists_and_loads(lab: MakeLab) -> None:
     here = lab("codex")
     acpx = Acpx(here, "codex")
-    await acpx("exec", "TEXT<<once>>")
+    await runs_a_prompt_and_allows_what_it_asks(acpx, here, "codex")
     await acpx("sessions", "new", "--name", "one")
     assert "hello" in await acpx("--ttl", "1", "prompt", "-s", "one", "TEXT<<hello>>")
     await nothing_left(here)

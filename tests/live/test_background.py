@@ -12,7 +12,7 @@ import pytest
 
 from acp_manifold.adapters.claude.program import config_dir
 from acp_manifold.translators.narrow import JsonObject, as_objects, text
-from tests.reports.conftest import until
+from tests.waiting import PAUSE, until
 
 from .client import Client
 from .conftest import MakeLab
@@ -79,12 +79,9 @@ async def test_a_background_command_is_its_own_sessions_alone(agent: Client, bot
     for one in (session, other):
         go_on(both, one).touch()
 
-    async def printed() -> None:
-        while "first-line" not in text(await agent.request(OUTPUT, {"sessionId": session, "taskId": task}), "output"):
-            await anyio.lowlevel.checkpoint()
-
-    with anyio.fail_after(10):
-        await printed()
+    with anyio.fail_after(20):
+        while "first-line" not in text(await agent.request(OUTPUT, {"sessionId": session, "taskId": task}), "output"):  # noqa: ASYNC110
+            await anyio.sleep(PAUSE)
     for method in (OUTPUT, STOP):
         error = await agent.fails(method, {"sessionId": other, "taskId": task})
         assert (error.code, error.data) == (-32002, {"sessionId": other, "taskId": task})

@@ -297,6 +297,8 @@ async def test_a_session_made_in_the_terminal_is_listed_renamed_loaded_and_gone_
 ) -> None:
     (cli,) = (one.program() for one in backends([backend]))
     assert cli is not None
+    # Codex names what it is told in a terminal, too, if it is not ended before.
+    both.model.titles.answer("Said from the terminal")
     if backend == "claude":
         command = [*cli.command, "-p", "--", "TEXT<<from the terminal>>"]
         await anyio.run_process(command, env=both.env, cwd=both.cwd, stdin=subprocess.DEVNULL)

@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from anyio import run_process
 
 from acp_manifold.translators.narrow import JsonObject, text
 
 from .conftest import MakeLab
-from .lab import started
+from .lab import backends, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
@@ -54,3 +55,22 @@ async def test_the_list_is_the_same_after_a_restart_and_has_renames_of_other_pro
         await agent.request("session/resume", {"sessionId": older, "cwd": claude.cwd, "mcpServers": []})
         await agent.ask(older, "TEXT<<three>>")
         assert [session for session, _ in told(await agent.list_sessions())] == [older, newer]
+
+
+async def test_what_codex_exec_did_is_in_the_list_and_goes_on_here(lab: MakeLab) -> None:
+    codex = lab("codex")
+    (program,) = [backend.program() for backend in backends(["codex"])]
+    assert program is not None
+    command = [*program.command, "exec", "--skip-git-repo-check", "TEXT<<by itself>>"]
+    await run_process(command, env=codex.env, cwd=codex.cwd)
+    async with started(codex, "--backend", "codex", "--titles", "off") as agent:
+        await agent.initialize()
+        here = await agent.new_session(codex.cwd)
+        await agent.ask(here, "TEXT<<here>>")
+        rows = {text(row, "sessionId"): text(row, "title") for row in await agent.list_sessions()}
+        assert rows.pop(here) == "TEXT<<here>>" and list(rows.values()) == ["TEXT<<by itself>>"]
+        (session,) = rows
+        await agent.request("session/load", {"sessionId": session, "cwd": codex.cwd, "mcpServers": []})
+        assert agent.said(session) == "by itself"
+        assert await agent.ask(session, "TEXT<<, and on>>") == "end_turn"
+        assert agent.said(session) == "by itself, and on"

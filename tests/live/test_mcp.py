@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from acp_manifold.translators.narrow import JsonObject, as_objects, text
-from tests.reports.conftest import until
+from tests.waiting import until
 
 from .client import Client
 from .conftest import MakeLab

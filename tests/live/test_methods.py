@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,15 @@ import pytest
 from acp_manifold.translators.acp.requests import TITLE_METHODS
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
-from .client import AcpError, Client, Question, leave_open, reject
-from .conftest import MakeLab, both_versions
+from .client import Answerer, Client, Question, leave_open, reject
+from .conftest import all_and_v2, both_versions
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
+all_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
-ESCALATES = {"claude": "RUN[{}]", "codex": "RUNESC[{}]"}
+ESCALATES = {"claude": "RUN[{}]", "claude-tui": "RUN[{}]", "codex": "RUNESC[{}]"}
 """A command that each CLI asks about as it is configured out of the box."""
 
 
@@ -43,8 +45,7 @@ def tool_states(agent: Client, session: str) -> list[tuple[object, object]]:
     return [(u["toolCallId"], u["status"]) for u in events if "status" in u]
 
 
-@both_versions
-@both_backends
+@all_and_v2
 async def test_text_links_and_thoughts_of_a_turn(agent: Client, both: Lab, backend: str) -> None:
     session = await agent.new_session(both.cwd, backend)
     link = {"type": "resource_link", "uri": "file:///tmp/notes.md", "name": "notes.md"}
@@ -58,8 +59,7 @@ async def test_text_links_and_thoughts_of_a_turn(agent: Client, both: Lab, backe
     assert agent.heard(session, "user_message_chunk") == []
 
 
-@both_versions
-@both_backends
+@all_and_v2
 async def test_a_permission_is_asked_and_a_yes_runs_the_command(agent: Client, both: Lab, backend: str) -> None:
     session = await agent.new_session(both.cwd, backend)
     assert (
@@ -77,9 +77,8 @@ async def test_a_permission_is_asked_and_a_yes_runs_the_command(agent: Client, b
     assert agent.said(session).split() == ["word0", "word1"]
 
 
-@both_versions
 @pytest.mark.case("P03")
-@both_backends
+@all_and_v2
 async def test_a_no_refuses_the_call_and_the_turn_goes_on(agent: Client, both: Lab, backend: str) -> None:
     session = await agent.new_session(both.cwd, backend)
     agent.on_question = reject
@@ -95,25 +94,20 @@ async def test_a_no_refuses_the_call_and_the_turn_goes_on(agent: Client, both: L
 
 
 @pytest.mark.case("P03")
-@both_backends
-@pytest.mark.parametrize("answer", ["never offered", "error", "dismissed"])
-async def test_an_answer_that_is_none_runs_nothing(agent: Client, both: Lab, backend: str, answer: str) -> None:
-    def answer_wrongly(question: Question) -> None:
-        if answer == "error":
-            agent.send({"jsonrpc": "2.0", "id": question.id, "error": {"code": -32603, "message": "broken client"}})
-        elif answer == "dismissed":
-            question.dismiss()
-        else:
-            question.choose("never offered")
+@all_backends
+async def test_an_answer_that_is_none_runs_nothing(agent: Client, both: Lab, backend: str) -> None:
+    def break_down(question: Question) -> None:
+        agent.send({"jsonrpc": "2.0", "id": question.id, "error": {"code": -32603, "message": "broken client"}})
 
-    agent.on_question = answer_wrongly
+    answers: list[Answerer] = [lambda question: question.choose("never offered"), break_down, Question.dismiss]
     session = await agent.new_session(both.cwd, backend)
-    assert await agent.ask(session, command(backend, "touch never.txt") + " ;; SAY[1]") == "end_turn"
-    assert not (Path(both.cwd) / "never.txt").exists()
+    for number, answer in enumerate(answers):
+        agent.on_question = answer
+        assert await agent.ask(session, command(backend, f"touch never{number}.txt") + " ;; SAY[1]") == "end_turn"
+        assert len(agent.questions) == number + 1 and os.listdir(both.cwd) == []
 
 
-@both_versions
-@both_backends
+@all_and_v2
 async def test_cancel_with_a_question_open_withdraws_it_and_the_next_prompt_works(
     agent: Client, both: Lab, backend: str
 ) -> None:
@@ -130,14 +124,13 @@ async def test_cancel_with_a_question_open_withdraws_it_and_the_next_prompt_work
     assert not (Path(both.cwd) / "late.txt").exists()
 
 
-@both_versions
 @pytest.mark.case("C01")
-@both_backends
+@all_and_v2
 async def test_cancel_of_one_session_leaves_the_other_streaming(agent: Client, both: Lab, backend: str) -> None:
     kept = await agent.new_session(both.cwd, backend)
     stopped = await agent.new_session(both.cwd, backend)
-    keeps = agent.prompt(kept, "SAY[2] GATE[kept] TEXT<<to the end>>")
-    stops = agent.prompt(stopped, "SAY[2] GATE[never] SAY[9]")
+    keeps = agent.prompt(kept, "SAY[2] TEXT<<\n>> GATE[kept] TEXT<<to the end>>")
+    stops = agent.prompt(stopped, "SAY[2] TEXT<<\n>> GATE[never] SAY[9]")
     await agent.hears(kept, "word1")
     await agent.hears(stopped, "word1")
     agent.notify("session/cancel", {"sessionId": stopped})
@@ -149,7 +142,7 @@ async def test_cancel_of_one_session_leaves_the_other_streaming(agent: Client, b
 
 
 @pytest.mark.case("C02")
-@both_backends
+@all_backends
 async def test_a_cancel_right_behind_its_prompt_cancels_it(agent: Client, both: Lab, backend: str) -> None:
     session = await agent.new_session(both.cwd, backend)
     turn = agent.prompt(session, "GATE[never] SAY[3]")
@@ -159,11 +152,10 @@ async def test_a_cancel_right_behind_its_prompt_cancels_it(agent: Client, both: 
     assert "usable" in agent.said(session)
 
 
-@both_versions
-@both_backends
+@all_and_v2
 async def test_cancel_request_takes_back_one_waiting_prompt(agent: Client, both: Lab, backend: str) -> None:
     session = await agent.new_session(both.cwd, backend)
-    first = agent.prompt(session, "SAY[1] GATE[first] SAY[1]")
+    first = agent.prompt(session, "SAY[1] TEXT<<\n>> GATE[first] SAY[1]")
     await agent.hears(session, "word0")
     second, third = agent.prompt(session, "TEXT<<second>>"), agent.prompt(session, "TEXT<<third>>")
     agent.notify("$/cancel_request", {"requestId": second.id})
@@ -173,15 +165,13 @@ async def test_cancel_request_takes_back_one_waiting_prompt(agent: Client, both:
     assert "third" in agent.said(session) and "second" not in agent.said(session)
 
 
-@both_versions
 @pytest.mark.case("T01")
-@both_backends
-async def test_a_title_set_in_mid_turn_outlives_the_bridge(lab: MakeLab, backend: str, version: int) -> None:
-    both = lab()
+@all_and_v2
+async def test_a_title_set_in_mid_turn_outlives_the_bridge(both: Lab, backend: str, version: int) -> None:
     async with started(both, version=version) as agent:
         await agent.initialize()
         session = await agent.new_session(both.cwd, backend)
-        turn = agent.prompt(session, "Some work on payments SAY[2] GATE[mid] SAY[1]")
+        turn = agent.prompt(session, "Some work on payments SAY[2] TEXT<<\n>> GATE[mid] SAY[1]")
         await agent.hears(session, "word1")
         assert await agent.request("session/set_title", {"sessionId": session, "title": "Payments rework"}) == {
             "title": "Payments rework"
@@ -202,8 +192,11 @@ async def test_a_title_set_in_mid_turn_outlives_the_bridge(lab: MakeLab, backend
         assert await listed_title(agent, session) == "At rest"
 
 
-@both_backends
-async def test_every_spelling_of_the_rename_stores_the_title(agent: Client, both: Lab, backend: str) -> None:
+@pytest.mark.case("T06")
+@all_backends
+async def test_by_every_spelling_of_the_rename_the_answer_the_list_and_the_store_hold_the_same_title(
+    agent: Client, both: Lab, backend: str
+) -> None:
     session = await agent.new_session(both.cwd, backend)
     await agent.ask(session, "SAY[1]")
     for number, (method, key) in enumerate(TITLE_METHODS.items()):
@@ -213,14 +206,6 @@ async def test_every_spelling_of_the_rename_stores_the_title(agent: Client, both
     assert await agent.ask(session, "/rename By a prompt") == "end_turn"
     assert await listed_title(agent, session) == "By a prompt"
     assert len(both.model.requests) == asked
-
-
-@both_versions
-@pytest.mark.case("T06")
-@both_backends
-async def test_the_answer_the_list_and_the_store_hold_the_same_title(agent: Client, both: Lab, backend: str) -> None:
-    session = await agent.new_session(both.cwd, backend)
-    await agent.ask(session, "SAY[1]")
     for sent in ("  Fix\tthe\r\n build  ", "a" * 5000, "\x1b[31mred\u202e\u200b ünï", "U+2028 \u2028 in it"):
         stored = (await agent.request("session/set_title", {"sessionId": session, "title": sent}))["title"]
         assert stored == await listed_title(agent, session)
@@ -230,9 +215,8 @@ async def test_the_answer_the_list_and_the_store_hold_the_same_title(agent: Clie
 
 
 @pytest.mark.case("R01")
-@both_backends
-async def test_a_session_named_at_its_start_keeps_that_name(lab: MakeLab, backend: str) -> None:
-    both = lab()
+@all_backends
+async def test_a_session_named_at_its_start_keeps_that_name(both: Lab, backend: str) -> None:
     both.model.titles.answer("A model's idea")
     async with started(both) as agent:
         await agent.initialize()
@@ -273,12 +257,10 @@ async def test_a_title_generated_too_late_is_dropped(agent: Client, both: Lab, b
     assert await listed_title(agent, session) == "Mine"
 
 
-@both_versions
-@both_backends
+@all_and_v2
 async def test_load_tells_the_history_before_its_answer_and_resume_tells_none(
-    lab: MakeLab, backend: str, version: int
+    both: Lab, backend: str, version: int
 ) -> None:
-    both = lab()
     async with started(both, version=version) as agent:
         await agent.initialize()
         session = await agent.new_session(both.cwd, backend)
@@ -325,13 +307,12 @@ async def test_one_list_over_both_backends_newest_first(agent: Client, both: Lab
     assert (await agent.fails("session/list", {"cursor": "made up"})).code == -32602
 
 
-@both_versions
-@both_backends
+@all_and_v2
 async def test_close_frees_a_session_that_can_be_loaded_again(agent: Client, both: Lab, backend: str) -> None:
     closed, kept = [await agent.new_session(both.cwd, backend) for _ in range(2)]
     await agent.ask(closed, "TEXT<<hello>>")
     turn = agent.prompt(closed, "GATE[never]")
-    running = agent.prompt(kept, "SAY[1] GATE[kept]")
+    running = agent.prompt(kept, "SAY[1] TEXT<<\n>> GATE[kept]")
     await agent.hears(kept, "word0")
     assert await agent.request("session/close", {"sessionId": closed}) == {}
     assert (await turn.answer())["stopReason"] == "cancelled"
@@ -342,11 +323,9 @@ async def test_close_frees_a_session_that_can_be_loaded_again(agent: Client, bot
     assert await agent.ask(closed, "SAY[1]") == "end_turn"
 
 
-@both_versions
 @pytest.mark.case("L10")
-@both_backends
-async def test_delete_is_final_also_in_mid_turn_and_after_a_restart(lab: MakeLab, backend: str, version: int) -> None:
-    both = lab()
+@all_and_v2
+async def test_delete_is_final_also_in_mid_turn_and_after_a_restart(both: Lab, backend: str, version: int) -> None:
     async with started(both, version=version) as agent:
         await agent.initialize()
         gone, kept = [await agent.new_session(both.cwd, backend) for _ in range(2)]
@@ -366,25 +345,31 @@ async def test_delete_is_final_also_in_mid_turn_and_after_a_restart(lab: MakeLab
             assert (await agent.fails(method, params)).code == -32002
 
 
-@pytest.mark.case("L01")
-@pytest.mark.parametrize(
-    "unknown",
-    ["11111111-2222-4333-8444-555555555555", "01a00000-0000-7000-8000-000000000000", "../../x", "", "x" * 9999],
+UNKNOWN = (
+    "11111111-2222-4333-8444-555555555555",
+    "01a00000-0000-7000-8000-000000000000",
+    "../../x",
+    "",
+    "x" * 9999,
 )
-async def test_unknown_ids_are_not_found_and_make_nothing(agent: Client, both: Lab, unknown: str) -> None:
+
+
+@pytest.mark.case("L01")
+async def test_unknown_ids_are_not_found_and_make_nothing(agent: Client, both: Lab) -> None:
     before = transcripts(both)
-    for method in ("session/load", "session/resume", "session/prompt", "session/set_title", "session/close"):
-        params = {
-            "sessionId": unknown,
-            "cwd": both.cwd,
-            "mcpServers": [],
-            "title": "t",
-            "prompt": [{"type": "text", "text": "x"}],
-        }
-        error = await agent.fails(method, params)
-        assert (error.code, error.data) == (-32002, {"sessionId": unknown[:200]})
-    assert await agent.request("session/delete", {"sessionId": unknown}) == {}
-    assert transcripts(both) == before
+    for unknown in UNKNOWN:
+        for method in ("session/load", "session/resume", "session/prompt", "session/set_title", "session/close"):
+            params = {
+                "sessionId": unknown,
+                "cwd": both.cwd,
+                "mcpServers": [],
+                "title": "t",
+                "prompt": [{"type": "text", "text": "x"}],
+            }
+            error = await agent.fails(method, params)
+            assert (error.code, error.data) == (-32002, {"sessionId": unknown[:200]}), method
+        assert await agent.request("session/delete", {"sessionId": unknown}) == {}
+        assert transcripts(both) == before, unknown
 
 
 @both_backends
@@ -465,9 +450,9 @@ async def test_garbage_lines_and_wrong_calls_cost_one_error_each(agent: Client, 
 
 
 @pytest.mark.case("A04")
-@pytest.mark.parametrize("cwd", [None, 5, "rel/dir", "~/x", "/no/such", "/etc/passwd"])
-async def test_a_bad_directory_is_named_and_nothing_starts(agent: Client, both: Lab, cwd: object) -> None:
-    params: JsonObject = {"mcpServers": [], **({} if cwd is None else {"cwd": cwd})}
-    error: AcpError = await agent.fails("session/new", params)
-    assert error.code == -32602 and "cwd" in error.message
-    assert isinstance(cwd, int | None) or str(cwd) in error.message
+async def test_a_bad_directory_is_named_and_nothing_starts(agent: Client, both: Lab) -> None:
+    for cwd in (None, 5, "rel/dir", "~/x", "/no/such", "/etc/passwd"):
+        params: JsonObject = {"mcpServers": [], **({} if cwd is None else {"cwd": cwd})}
+        error = await agent.fails("session/new", params)
+        assert error.code == -32602 and "cwd" in error.message, cwd
+        assert isinstance(cwd, int | None) or cwd in error.message

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from acp_manifold.translators.narrow import JsonObject, obj
-from tests.reports.conftest import until
+from tests.waiting import until
 
 from .client import AcpError, Client
 from .conftest import MakeLab

@@ -155,6 +155,21 @@ async def test_options_hold_over_a_rest_a_killed_cli_and_a_load(lab: MakeLab, ba
         opened = await agent.request("session/load", {"sessionId": session, "cwd": place.cwd, "mcpServers": []})
         assert wanted.items() <= values(opened["configOptions"]).items()
         await agent.request("session/close", {"sessionId": session})
+    if backend == "codex":
+        return
+    # Claude Code itself keeps neither mode nor effort with a session: they are kept here, also over a restart of ours.
+    async with started(place) as agent:
+        await agent.initialize()
+        opened = await agent.request("session/load", {"sessionId": session, "cwd": place.cwd, "mcpServers": []})
+        assert {"effort": "low", "mode": wanted["mode"]}.items() <= values(opened["configOptions"]).items()
+        shown = [text(obj(body, "content"), "text") for body in agent.heard(session, "user_message_chunk")]
+        assert set(shown) == {"SAY[1]"}  # and no command that nobody typed
+        assert await agent.ask(session, "SAY[1]") == "end_turn"
+        assert asked_with(place, backend)[1:] == ("low", False)
+        # The effort of the person's settings, or of the model, again.
+        assert (await choose(agent, session, "effort", "default"))["effort"] == "medium"
+        assert await agent.ask(session, "SAY[1]") == "end_turn"
+        assert asked_with(place, backend)[1:] == ("medium", False)
 
 
 async def ends(pid: int) -> None:

@@ -12,7 +12,7 @@ import pytest
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
 from .client import Client, Form, Question, reject
-from .conftest import MakeLab
+from .conftest import MakeLab, served
 from .eliciting import eliciting
 from .lab import Lab, started
 
@@ -34,7 +34,7 @@ PARTS: JsonObject = {
 
 def question(backend: str, *, then: str = "TEXT<<and on >>") -> str:
     """A prompt whose model asks two questions, the second with several answers where the CLI has that."""
-    if backend == "claude":
+    if backend != "codex":
         asks: JsonObject = {"questions": [{**DB, "multiSelect": False}, {**PARTS, "multiSelect": True}]}
         return f"TOOL[AskUserQuestion {json.dumps(asks)}] ;; {then}"
     asks = {"questions": [{**DB, "id": "db"}, {**PARTS, "id": "parts"}]}
@@ -49,9 +49,9 @@ def with_questions(lab: Lab) -> Lab:
 
 
 @pytest.fixture
-async def asking(lab: MakeLab) -> AsyncGenerator[tuple[Client, Lab]]:
+async def asking(lab: MakeLab, request: pytest.FixtureRequest) -> AsyncGenerator[tuple[Client, Lab]]:
     """A bridge whose CLIs may ask, and its lab; not initialized."""
-    world = with_questions(lab())
+    world = with_questions(lab(*served(request)))
     async with started(world, "--titles", "off", "--verbose") as client:
         yield client, world
 
@@ -80,7 +80,7 @@ def fill(form: Form) -> None:
     form.accept(**{first: "SQLite", f"{first}_other": "it is fast", second: ["c", "a, b"] if many else "a, b"})
 
 
-@both_backends
+@pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 async def test_questions_are_a_form_and_its_answers_reach_the_model(asking: tuple[Client, Lab], backend: str) -> None:
     agent, lab = asking
     await agent.initialize(**FORMS)
@@ -90,7 +90,7 @@ async def test_questions_are_a_form_and_its_answers_reach_the_model(asking: tupl
     (form,) = agent.forms
     assert form.session == session and agent.questions == []
     assert "Postgres" in str(form.fields) and "Which parts?" in str(form.fields)
-    if backend == "claude":
+    if backend != "codex":
         assert '"Which db?"="SQLite"' in model_heard(lab) and "it is fast" in model_heard(lab)
         assert '"Which parts?"="c, "a, b""' in model_heard(lab)
         assert form.params["toolCallId"] in {call["toolCallId"] for call in agent.heard(session, "tool_call")}

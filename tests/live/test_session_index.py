@@ -70,6 +70,8 @@ async def test_a_followed_list_tells_own_and_foreign_changes(lab: MakeLab, backe
             await tells(agent, foreign, title="Of the other")
             rows = await agent.request("_session/batch_get", {"sessionIds": [foreign, "no-such", session]})
             assert [row["sessionId"] for row in as_objects(rows["sessions"])] == [foreign, session]
+            # Codex' list tells the model; Claude Code has no list, and what is read of its transcripts has none.
+            assert ("model" in details(as_objects(rows["sessions"])[0])) == (backend == "codex")
 
             await other.request("_session/archive", {"sessionId": foreign})
             (update,) = [u for u in other.heard(foreign, "session_info_update") if "_meta" in u]

@@ -12,7 +12,7 @@ from .lab import Lab
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
 
-@pytest.mark.parametrize("backend", ["claude", "codex"])
+@pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 async def test_a_prompt_streams_its_words_and_ends_its_turn(agent: Client, both: Lab, backend: str) -> None:
     session = await agent.new_session(both.cwd, backend)
     assert await agent.ask(session, "SAY[5]") == "end_turn"
@@ -32,12 +32,12 @@ async def test_two_backends_stream_at_once_on_one_connection(agent: Client, both
     assert agent.said(claude).split() == agent.said(codex).split() == ["word0", "word1", "word2", "word3"]
 
 
-@pytest.mark.parametrize("backend", ["claude", "codex"])
+@pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 async def test_a_title_set_in_mid_turn_is_listed_and_kept(agent: Client, both: Lab, backend: str) -> None:
     both.model.titles.answer("A model's idea", gate="title")
     session = await agent.new_session(both.cwd, backend)
-    turn = agent.prompt(session, "Please talk for a while SAY[3] GATE[mid] SAY[3]")
-    await agent.hears(session, "word2")
+    turn = agent.prompt(session, "Please talk for a while LINES SAY[5] GATE[mid] SAY[3]")
+    await agent.hears(session, "word4")
     stored = await agent.request("session/set_title", {"sessionId": session, "title": "  Mine\n own "})
     both.model.gate("title").set()
     both.model.gate("mid").set()

@@ -22,7 +22,7 @@ from acp_manifold.translators.narrow import JsonObject, as_object, text
 from tests.adapters.claude.scripted import Listener, opened, saying
 from tests.adapters.codex.scripted import ScriptedEvents
 from tests.adapters.codex.scripted import running as codex_running
-from tests.reports.conftest import until
+from tests.waiting import until
 
 from .client import Client
 from .conftest import MakeLab

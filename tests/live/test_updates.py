@@ -104,6 +104,10 @@ async def look_at_a_replay(lab: Lab, backend: str, session: str) -> None:
         assert first[2] == CODE
         calls = [text(body, "title") for body in agent.heard(session, "tool_call")]
         assert "echo hi" in calls and "Compact the conversation" in calls
+        if backend == "claude":
+            # What its sub-agent did, and the command that was typed, are in the store too.
+            assert "echo in" in calls and "inner" not in agent.said(session)
+            assert "/compact" in [text(obj({"c": block}, "c"), "text") for block in shown(agent, session)]
         assert not agent.heard(session, "compaction_update") and not agent.heard(session, "notice")
 
 

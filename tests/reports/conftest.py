@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-import anyio
 import pytest
 
 from tests.fakes.fake_claude import FakeClaude
@@ -27,6 +26,7 @@ class Fakes:
     env: dict[str, str]
     claude: FakeClaude
     codex: FakeCodex
+    flags: tuple[str, ...] = ()
 
     @property
     def log(self) -> Path:
@@ -41,13 +41,6 @@ class Fakes:
         path = self.folder / "work" / name
         path.mkdir(parents=True, exist_ok=True)
         return path
-
-
-async def until(look: Callable[[], object], limit: float = 5.0) -> None:
-    """Wait for something the fakes write to their log; there is no event to wait for across processes."""
-    with anyio.fail_after(limit):
-        while not look():
-            await anyio.lowlevel.checkpoint()
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ import pytest
 from acp_manifold.translators.narrow import JsonObject
 from tests.fakes import fake_claude as fc
 from tests.live.leftovers import bearing
+from tests.waiting import until
 
-from .conftest import Fakes, Start, until
+from .conftest import Fakes, Start
 
 pytestmark = pytest.mark.anyio
 

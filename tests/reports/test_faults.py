@@ -20,8 +20,9 @@ from tests.fakes import fake_claude as fc
 from tests.fakes import fake_codex as fx
 from tests.live.client import reject
 from tests.live.leftovers import bearing
+from tests.waiting import until
 
-from .conftest import Fakes, Start, until
+from .conftest import Fakes, Start
 
 pytestmark = pytest.mark.anyio
 

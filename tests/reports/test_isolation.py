@@ -15,8 +15,9 @@ from acp_manifold.translators.narrow import JsonObject, obj, text
 from tests.fakes import fake_claude as fc
 from tests.fakes import fake_codex as fx
 from tests.live.client import Client, Pending, Question, leave_open
+from tests.waiting import until
 
-from .conftest import Fakes, Start, until
+from .conftest import Fakes, Start
 from .test_faults import alive
 
 pytestmark = pytest.mark.anyio

@@ -11,8 +11,9 @@ from acp_manifold.translators.narrow import as_objects, obj, text
 from tests.fakes import fake_claude as fc
 from tests.fakes import fake_codex as fx
 from tests.live.client import Client
+from tests.waiting import until
 
-from .conftest import Fakes, Start, until
+from .conftest import Fakes, Start
 
 pytestmark = pytest.mark.anyio
 

@@ -99,6 +99,8 @@ class SessionRow(NamedTuple):
     additional_directories: tuple[str, ...] = ()
     archived: bool = False
     """Whether the store has it in its archive, or the query says that it is in ours."""
+    model: str | None = None
+    """The model it ran with last, where the store's list tells it."""
 
 
 class ListQuery(NamedTuple):
@@ -363,6 +365,8 @@ class Backend(Protocol):
     """The CLI's own name."""
     install_hint: str
     """One line: how to install the CLI."""
+    store_of: str
+    """Whose store of sessions it has: two backends with one store are never served at once."""
     mcp_sse: bool
     """Whether it takes MCP servers that speak SSE; one that doesn't refuses the session (`InvalidParams`)."""
     has_archive: bool
@@ -557,11 +561,16 @@ class Backend(Protocol):
         """
         ...
 
-    async def delete(self, session_id: str) -> None:
+    async def delete(self, session_id: str) -> bool:
         """Remove a session for good. One that is not there is no error.
+
+        Returns:
+            Whether it is gone. False: copies of it are built on it, so that the store keeps it, out of sight as far
+            as it can, until they are gone; to be asked for again then.
 
         Raises:
             InvalidRequest: Another process has it; see `session`.
+            BackendFault: It can't be removed, and is what it was.
         """
         ...
 

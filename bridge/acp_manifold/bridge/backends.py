@@ -1,4 +1,7 @@
-"""Finds the backends: entry points of the group `acp_manifold.backends`, so that anyone can add one."""
+"""Finds the backends: entry points of the group `acp_manifold.backends`, so that anyone can add one.
+
+Those of the group `acp_manifold.backends.on_request` are served only when they are named.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from .errors import BridgeError
 from .plugins import Plugin, plugins
 
 GROUP = "acp_manifold.backends"
+ON_REQUEST = "acp_manifold.backends.on_request"
 
 
 class NoBackend(BridgeError):
@@ -17,22 +21,44 @@ class NoBackend(BridgeError):
 
 
 def wanted_plugins(names: Sequence[str]) -> list[Plugin]:
-    """The entry points of the backends asked for, in order; none means all, by name.
+    """The entry points of the backends asked for, in order; none means all, by name,
+    but for those that are served only when named.
 
     Raises:
         NoBackend: A name is unknown.
     """
     known = plugins(GROUP)
+    if any(name not in known for name in names):
+        known = {**plugins(ON_REQUEST), **known}
     for name in names:
         if name not in known:
             raise NoBackend(f"no backend is called {name!r}; there are: {', '.join(sorted(known)) or 'none'}")
     return [known[name] for name in list(dict.fromkeys(names)) or sorted(known)]
 
 
+def backend_names() -> str:
+    """The names there are, for help texts."""
+    default, on_request = sorted(plugins(GROUP)), sorted(plugins(ON_REQUEST))
+    named = f"; only when named: {', '.join(on_request)}" if on_request else ""
+    return f"{', '.join(default)}{named}"
+
+
 def plugin_backend(plugin: Plugin) -> Backend:
     """The backend behind an entry point, whether or not its CLI is installed; raises what `Plugin.load` raises."""
     # An entry point is untyped; what it names promises to be a Backend.
     return cast("type[Backend]", plugin.load())()
+
+
+def _refuse_one_store(backends: Sequence[Backend]) -> None:
+    """Each session of the store would be listed by both, and could be run by both."""
+    owners: dict[str, Backend] = {}
+    for backend in backends:
+        other = owners.setdefault(backend.store_of, backend)
+        if other is not backend:
+            raise NoBackend(
+                f"{other.name} and {backend.name} have the same sessions: serve one of them, "
+                f"with --backend {other.name} or --backend {backend.name}"
+            )
 
 
 def find_backends(names: Sequence[str] = ()) -> list[Backend]:
@@ -42,9 +68,10 @@ def find_backends(names: Sequence[str] = ()) -> list[Backend]:
         names: The backends asked for, in order; none means every one whose CLI is installed, by name.
 
     Raises:
-        NoBackend: A name is unknown, or its CLI or every CLI is missing.
+        NoBackend: A name is unknown, its CLI or every CLI is missing, or two of them have one store.
     """
     loaded = [plugin_backend(plugin) for plugin in wanted_plugins(names)]
+    _refuse_one_store(loaded)
     installed = [backend for backend in loaded if backend.program() is not None]
     missing = [backend for backend in loaded if backend not in installed]
     if missing and (names or not installed):

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .backends import GROUP as BACKENDS
-from .backends import NoBackend, find_backends
+from .backends import NoBackend, backend_names, find_backends
 from .plugins import Plugin, plugins
 from .serve import IDLE_TIMEOUT, INTERRUPT_GRACE, serve
 from .version import __version__
@@ -103,7 +102,7 @@ def _finite(_ctx: click.Context, _param: click.Parameter, value: float) -> float
     "--backend",
     multiple=True,
     metavar="NAME",
-    help=f"Serve this backend ({', '.join(sorted(plugins(BACKENDS)))}); may be given again, the first is the default"
+    help=f"Serve this backend ({backend_names()}); may be given again, the first is the default"
     " for new sessions. Without it: every one whose CLI is installed.",
 )
 @click.option(

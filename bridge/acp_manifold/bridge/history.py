@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from acp_manifold.translators.updates import Update
+from acp_manifold.translators.updates import OfSubagent, Update
 
 from .errors import BridgeError
 
@@ -99,6 +99,12 @@ class _UpTo:
 
     def tell(self, update: Update) -> None:
         # Asked anew each time: what is begun meanwhile is told as it is said.
-        self._over = self._over or self._recent.holds(update)
+        held = self._recent.holds(update)
+        if isinstance(update, OfSubagent):
+            # A sub-agent may work on while the conversation that set it to work is far ahead of that.
+            if not held and not self._over:
+                self._emit(update)
+            return
+        self._over = self._over or held
         if not self._over:
             self._emit(update)

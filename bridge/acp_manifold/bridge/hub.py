@@ -42,6 +42,12 @@ logger = logging.getLogger(__name__)
 SEEN_LIMIT = 10_000
 """How many sessions that are not open it is remembered where they are."""
 
+SWEEP_DELAY = 5.0
+"""Seconds after the start before what was deleted, and was kept for its copies, is tried again: nobody waits for it."""
+
+SWEEP_LIMIT = 2.0
+"""Seconds a delete may take longer for that."""
+
 END_LIMIT = 5.0
 """Seconds the end of one session may take; the ladder of its process is shorter."""
 
@@ -131,6 +137,8 @@ class Hub:
             await backend.warm_up()
         except BridgeError as exc:
             logger.warning("%s is not ready: %s", backend.name, exc.message)
+        await anyio.sleep(SWEEP_DELAY)
+        await self._sweep(backend)
 
     def start_soon(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
         """Do some work that is no request's, for as long as the hub lives at most."""
@@ -305,8 +313,7 @@ class Hub:
         try:
             await session.open()
             if replay is not None:
-                key = session.key
-                row = await session.backend.find(key.id) if key is not None else None
+                row = await self.find_row(session.key) if session.key is not None else None
                 from .history import tell_history
 
                 await tell_history(session, row.id if row is not None else None, replay)
@@ -376,8 +383,7 @@ class Hub:
         """
         session = self._sessions.get(session_id)
         if session is not None and session.key is not None:
-            row = await session.backend.find(session.key.id)
-            return (Located(session.backend, row) if row is not None else None), session
+            return await self._located_at(session.key), session
         located = await self._locate(session_id)
         if located is None:
             raise SessionNotFound(session_id)
@@ -543,23 +549,48 @@ class Hub:
                 raise SessionNotFound(session_id)
 
     async def delete(self, session_id: str) -> None:
-        """Remove a session for good; one that no backend has is no error."""
+        """Remove a session for good; one that no backend has is no error.
+
+        It is gone for every client at once; one that its store keeps for its copies is removed with the last of them.
+
+        Raises:
+            BridgeError: It can't be removed, and is what it was; one that is open here goes on.
+        """
         async with self._changing.holding(self._lock_name(session_id)):
             located = await self._locate(session_id)
             session = self._open_one(session_id, located)
             if session is not None and session.key is not None:
                 backend, key = session.backend, session.key
-                await session.delete(lambda: backend.delete(key.id))
+                gone = await session.end_by(lambda: backend.delete(key.id))
             elif session is not None:
                 await session.end()
                 return
             elif located is not None:
-                key = located.key
-                await located.backend.delete(key.id)
+                backend, key = located.backend, located.key
+                gone = await backend.delete(key.id)
             else:
                 return
             self._seen.pop(session_id, None)
             self._keeper.forget(key)
+            if not gone:
+                self._ledger.put_mark(key, "deleted", True)
+                return
+        with anyio.move_on_after(SWEEP_LIMIT):
+            await self._sweep(backend)
+
+    async def _sweep(self, backend: Backend) -> None:
+        """Remove what was deleted, and was kept for its copies, if they are gone."""
+        for deleted in self._ledger.marked(backend.name, "deleted"):
+            try:
+                gone = await backend.delete(deleted)
+            except BridgeError as exc:
+                logger.info("%s: the deleted session %s is still there: %s", backend.name, deleted, exc.message)
+                continue
+            if gone:
+                self._ledger.put_mark(Key(backend.name, deleted), "deleted", False)
+
+    def _is_deleted(self, key: Key) -> bool:
+        return key.id in self._ledger.marked(key.backend, "deleted")
 
     async def archive(self, session_id: str, archived: bool) -> None:
         """Put a session into the archive, or take it out; one that is open here is closed before it goes in.
@@ -575,14 +606,18 @@ class Hub:
             if archived and located is not None and not located.backend.has_archive:
                 await located.backend.refuse_if_held(located.row.id)
             if archived and session is not None:
-                await session.end()
-                located = await self._locate(session_id)
-            if located is None:
-                return  # Nothing was ever said in it: with its end it is gone.
-            await located.backend.archive(located.row.id, archived)
-            if not located.backend.has_archive:
-                self._ledger.put_mark(located.key, "archived", archived)
-            self._tell_followers(located.key)
+                await session.end_by(partial(self._archive, session_id, archived))
+            elif located is not None:
+                await self._archive(session_id, archived)
+
+    async def _archive(self, session_id: str, archived: bool) -> None:
+        located = await self._locate(session_id)
+        if located is None:
+            return  # Nothing was ever said in it: with its end it is gone.
+        await located.backend.archive(located.row.id, archived)
+        if not located.backend.has_archive:
+            self._ledger.put_mark(located.key, "archived", archived)
+        self._tell_followers(located.key)
 
     async def is_open(self, session_id: str) -> bool:
         """Whether a session is open here, for any client.
@@ -614,6 +649,8 @@ class Hub:
         async with self._changing.holding(self._lock_name(session_id)):
             session = self._sessions.get(session_id)
             found = None if session is not None else self._seen.get(session_id)
+            if found is not None and self._is_deleted(found):
+                raise SessionNotFound(session_id)
             if session is None and found is None:
                 located = await self._locate(session_id)
                 found = located.key if located is not None else None
@@ -684,14 +721,22 @@ class Hub:
             return None
         alias = self._ledger.alias(session_id)
         if alias is not None:
-            backend = self.backends.get(alias.backend)
-            row = await backend.find(alias.id) if backend is not None else None
-            return Located(backend, row) if backend is not None and row is not None else None
-        for backend in self.backends.values():
-            row = await backend.find(session_id)
-            if row is not None:
-                return Located(backend, row)
+            return await self._located_at(alias)
+        for name in self.backends:
+            found = await self._located_at(Key(name, session_id))
+            if found is not None:
+                return found
         return None
+
+    async def _located_at(self, key: Key) -> Located | None:
+        row = await self.find_row(key)
+        return Located(self.backends[key.backend], row) if row is not None else None
+
+    async def find_row(self, key: Key) -> SessionRow | None:
+        """The row of one session, archived or not; None if its backend has no such session, or is not served here."""
+        backend = self.backends.get(key.backend)
+        row = await backend.find(key.id) if backend is not None else None
+        return row if row is not None and not self._is_deleted(key) else None
 
     # -- the list -------------------------------------------------------------------------------
 
@@ -719,7 +764,7 @@ class Hub:
             if not backend.has_archive:
                 query = query._replace(in_our_archive=self._ledger.marked(backend.name, "archived"))
             try:
-                rows = await backend.list(query)
+                rows = await self.list_rows(backend, query)
                 lists[backend.name] = with_rows(rows, await self._unlisted(backend, rows), query)
             except BridgeError as exc:
                 logger.warning("%s can't list its sessions: %s", backend.name, exc.message)
@@ -731,6 +776,12 @@ class Hub:
         if not lists:
             raise BackendFault("no backend can list its sessions: " + "; ".join(faults))
         return join(lists)
+
+    async def list_rows(self, backend: Backend, query: ListQuery) -> list[SessionRow]:
+        """A backend's answer to a query, without what was deleted; raises what `Backend.list` raises."""
+        deleted = self._ledger.marked(backend.name, "deleted")
+        rows = await backend.list(query._replace(limit=query.limit + len(deleted)))
+        return [row for row in rows if row.id not in deleted][: query.limit]
 
     async def _unlisted(self, backend: Backend, rows: Sequence[SessionRow]) -> list[SessionRow]:
         """Copies that the backend's list does not show: Codex lists none before its first turn."""

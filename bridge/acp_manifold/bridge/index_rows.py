@@ -52,12 +52,13 @@ def _details(hub: Hub, backend: str, row: SessionRow) -> index.Details:
     archived = hub.is_archived(backend, row)
     session = hub.by_key(Key(backend, row.id))
     if session is None:
-        return index.Details(archived)
+        return index.Details(archived, model=row.model)
     return index.Details(
         archived,
         state=session.state,
         last_prompt_at=_moment(session.last_prompt_at),
         last_turn_ended_at=_moment(session.last_turn_ended_at),
+        model=row.model,
     )
 
 

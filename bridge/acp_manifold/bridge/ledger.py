@@ -44,8 +44,9 @@ CREATE TABLE marks (
 ) WITHOUT ROWID;
 """
 
-Mark: TypeAlias = Literal["archived", "fork"]
-"""What a session is beside what its store says: in our archive, or a copy that the store's list may not show yet."""
+Mark: TypeAlias = Literal["archived", "fork", "deleted"]
+"""What a session is beside what its store says: in our archive, a copy that the store's list may not show yet, or
+deleted, though the store keeps it as long as there are copies of it."""
 
 
 class Key(NamedTuple):

@@ -180,7 +180,9 @@ class _Followed:
     async def _newest(self, backend: Backend, directories: Iterable[str]) -> list[SessionRow] | None:
         try:
             return [
-                row for cwd in directories for row in await backend.list(ListQuery(NEWEST, cwd, archived="include"))
+                row
+                for cwd in directories
+                for row in await self._hub.list_rows(backend, ListQuery(NEWEST, cwd, archived="include"))
             ]
         except BridgeError as exc:
             logger.warning("%s can't list its sessions: %s", backend.name, exc.message)
@@ -221,7 +223,7 @@ class _Followed:
     async def _look_at(self, key: Key, rows: list[JsonObject], gone: list[str]) -> None:
         """Add the row of one session to `rows` if it says something new, or its id to `gone`."""
         try:
-            row = await self._hub.backends[key.backend].find(key.id)
+            row = await self._hub.find_row(key)
         except BridgeError as exc:
             logger.info("%s can't tell of session %s: %s", key.backend, key.id, exc.message)
             return

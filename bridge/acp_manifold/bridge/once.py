@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
 import click
 
-from .backends import GROUP, NoBackend, find_backends
+from .backends import NoBackend, backend_names, find_backends
 from .errors import BridgeError
-from .plugins import plugins
 from .serve import INTERRUPT_GRACE
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def backend_option(command: Command) -> Command:
         multiple=True,
         metavar="NAME",
         callback=_or_the_agents,
-        help=f"This backend alone ({', '.join(sorted(plugins(GROUP)))}); may be given again.",
+        help=f"This backend alone ({backend_names()}); may be given again.",
     )(command)
 
 

@@ -55,6 +55,8 @@ class Child:
         """Whom log lines speak of."""
         self.mark = mark
         """What its descendants bear in the environment."""
+        self.unused = False
+        """Whether it has nothing to finish, since it never had anything to do: then it is ended by a signal."""
         self._process = process
         self._input = pipe(process.stdin)
         self._output = pipe(process.stdout)

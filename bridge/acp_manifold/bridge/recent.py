@@ -63,6 +63,9 @@ def key_of(update: Update) -> Hashable:
         return update.id
     if isinstance(update, PlanChunk | PlanText | Compaction):
         return (type(update) is Compaction, update.id)
+    if isinstance(update, OfSubagent):
+        inner = key_of(update.update)
+        return None if inner is None else (OfSubagent, update.id, inner)
     return None
 
 

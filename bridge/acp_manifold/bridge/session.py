@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from acp_manifold.translators.forms import Form, FormAnswer
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 BEGUN_ANEW = "The conversation begins anew. What was said before stays in the list of sessions."
 """What clients are told when a conversation was cleared: the CLIs say nothing."""
@@ -358,8 +360,8 @@ class Session:
 
     def update(self, update: Update) -> None:
         """An event of the backend: to every attached client."""
-        if self._ending or self._muted:
-            return
+        if self._ending or (self._muted and not isinstance(update, SessionInfo)):
+            return  # A title is told by us.
         if not self.id:
             self._early.append(update)
             return
@@ -583,11 +585,11 @@ class Session:
             await turn.ended()
         if patience.cancelled_caught:
             logger.warning("session %s: %s ignored the interrupt for %g s", self.id, self.backend.label, self._grace)
+            turn.scope.cancel()
             if self._slot.live is live:
                 live.abandon()
                 self._muted = True
-            turn.scope.cancel()
-            await self._slot.release()
+                await self._slot.release()
 
     async def _work(self) -> None:
         while True:
@@ -668,19 +670,33 @@ class Session:
             self._busy -= 1
             self._rest.stir()
 
-    async def delete(self, remove: Callable[[], Awaitable[None]]) -> None:
-        """Have the store remove the session, and end it; a refusal changes nothing for one that is at rest.
+    async def end_by(self, act: Callable[[], Awaitable[T]]) -> T:
+        """End what runs, do something to the session in the store that ends it, and end it.
+
+        If that is refused, the session stays open, at rest: the next prompt has it resumed.
 
         Args:
-            remove: Removes it; may raise.
+            act: Done while no CLI is on the session; what it raises is raised, what it gives is given.
         """
-        if await self._slot.current() is None:
+        self._stop()
+        while True:
+            await self._slot.release()
             async with self._at_rest:
-                await remove()
-            await self.end()
-        else:
-            await self.end()
-            await remove()
+                if not self._slot.empty:
+                    continue  # Somebody has asked for it meanwhile.
+                result = await act()
+                await self.end()
+                return result
+
+    def _stop(self) -> None:
+        """As with the end of the session, all turns and the CLI's end are told at once."""
+        running, live = self.turns.running, self._slot.live
+        self.cancel()
+        if live is not None:
+            live.abandon()
+            self._muted = True
+        if running is not None:
+            running.scope.cancel()
 
     # -- background work ------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
 """The shutdown ladder: how a child process is brought to its end, in a bounded time.
 
-Each rung is tried only if the one before left something alive: its input is closed; the process
-group, and what still bears the child's mark, gets SIGTERM; then SIGKILL. The whole takes at most
-`LADDER_LIMIT` and can't be cancelled, since whoever leaves a scope in a hurry leaves nothing behind either.
+Each rung is tried only if the one before left something alive: its input is closed (one that never had
+anything to do is sent SIGTERM instead); the process group, and what still bears the child's mark, gets
+SIGTERM; then SIGKILL. The whole takes at most `LADDER_LIMIT` and can't be cancelled, since whoever
+leaves a scope in a hurry leaves nothing behind either.
 """
 
 from __future__ import annotations
@@ -52,6 +53,11 @@ class Target(Protocol):
         """Whether it ended and was reaped."""
         ...
 
+    @property
+    def unused(self) -> bool:
+        """Whether it never had anything to do, so that it has nothing to finish."""
+        ...
+
     def close_input(self) -> None:
         """Close its stdin once all that is queued is written."""
         ...
@@ -64,7 +70,10 @@ class Target(Protocol):
 async def climb(target: Target) -> None:
     """Bring `target` and all that came of it to an end."""
     with anyio.move_on_after(LADDER_LIMIT, shield=True):
-        target.close_input()
+        if target.unused and not target.exited:
+            signal_to([target.pid], signal.SIGTERM)
+        else:
+            target.close_input()
         with anyio.move_on_after(INPUT_CLOSED_WAIT):
             await target.wait_exited()
         if await _signal(target, signal.SIGTERM, TERMINATE_WAIT):

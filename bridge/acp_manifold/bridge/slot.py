@@ -60,6 +60,11 @@ class Slot:
         """The live backend session, if there is one now."""
         return self._live
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is none, and none is being opened or let go."""
+        return self._phase == "empty"
+
     async def current(self) -> BackendSession | None:
         """The live backend session, waiting for one that is being opened or let go; None if there is none."""
         await self._drop_lost()

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from acp_manifold.bridge.errors import BackendFault, BackendGone
 from acp_manifold.bridge.ledger import state_directory
 from tests.adapters.claude.scripted import Listener, ScriptedHost, hub
 from tests.adapters.claude.test_registry import record
+from tests.waiting import until
 
 pytestmark = [
     pytest.mark.anyio,
@@ -148,12 +149,6 @@ async def agent(config: Path) -> AsyncGenerator[ClaudeBackend]:
             yield backend
 
 
-async def reaches(look: Callable[[], bool]) -> None:
-    """Wait for something that other processes do to files; there is no event for it."""
-    while not look():
-        await anyio.lowlevel.checkpoint()
-
-
 def kept() -> list[Path]:
     return list((state_directory() / "claude-titles").glob("*.json"))
 
@@ -165,11 +160,11 @@ async def test_a_guard_lasts_as_long_as_the_process_that_holds_the_session(trans
             assert await backend.rename(SESSION, "Ours") == "Ours"
             for title in ("Old", "Old", "Old"):
                 append(transcript, line("custom-title", title))
-                await reaches(lambda: last_title(transcript) == "Ours")
+                await until(lambda: last_title(transcript) == "Ours")
             assert len(kept()) == 1
             append(transcript, line("custom-title", "Old"))
             process.kill()
-            await reaches(lambda: not kept())
+            await until(lambda: not kept())
             assert last_title(transcript) == "Ours"
 
 
@@ -181,7 +176,7 @@ async def test_a_guard_is_taken_up_by_the_next_agent(transcript: Path, tmp_path:
         append(transcript, line("custom-title", "Old"))
         assert oct(kept()[0].stat().st_mode & 0o777) == "0o600"
         async with agent(config):
-            await reaches(lambda: last_title(transcript) == "Ours")
+            await until(lambda: last_title(transcript) == "Ours")
 
 
 async def test_an_agent_that_runs_takes_up_what_another_one_leaves_behind(transcript: Path, tmp_path: Path) -> None:
@@ -193,9 +188,9 @@ async def test_an_agent_that_runs_takes_up_what_another_one_leaves_behind(transc
                     await leaves.rename(SESSION, "Ours")
                 for title in ("Old", "Old"):
                     append(transcript, line("custom-title", title))
-                    await reaches(lambda: last_title(transcript) == "Ours")
+                    await until(lambda: last_title(transcript) == "Ours")
                 process.kill()
-                await reaches(lambda: not kept())
+                await until(lambda: not kept())
     assert last_title(transcript) == "Ours"
 
 
@@ -208,11 +203,11 @@ async def test_an_agent_lets_a_guard_go_that_another_one_has_ended(transcript: P
             ours = Guards(state_directory() / "claude-titles", config, host, tasks, set(), ())
             with anyio.fail_after(20):
                 ours.begin(ours.write(transcript, SESSION, "Ours"))
-                await reaches(lambda: '"held": true' in kept()[0].read_text())
+                await until(lambda: '"held": true' in kept()[0].read_text())
                 assert len(ours) == 1
                 kept()[0].unlink()
                 append(transcript, line("custom-title", "Old"))
-                await reaches(lambda: len(ours) == 0)
+                await until(lambda: len(ours) == 0)
             tasks.cancel_scope.cancel()
     assert last_title(transcript) == "Old"
     assert kept() == []
@@ -227,7 +222,7 @@ async def test_what_a_process_brought_back_before_its_end_is_set_right_before_an
     with holding(config):
         async with agent(config) as backend:
             await backend.rename(SESSION, "Ours")
-            await reaches(lambda: '"held": true' in kept()[0].read_text())
+            await until(lambda: '"held": true' in kept()[0].read_text())
         append(transcript, line("custom-title", "Old"))
     async with agent(config) as backend:
         if what == "the session is opened":
@@ -253,8 +248,8 @@ async def test_two_who_do_not_see_each_others_guards_do_not_rename_for_ever(
             # As the other one does: at once, each time.
             for _ in range(guards.REWRITES + 1):
                 append(transcript, line("custom-title", "Theirs"))
-                await reaches(lambda: last_title(transcript) == "Ours")
-            await reaches(lambda: not kept())
+                await until(lambda: last_title(transcript) == "Ours")
+            await until(lambda: not kept())
             append(transcript, line("custom-title", "Theirs"))
     assert last_title(transcript) == "Theirs"
 
@@ -279,7 +274,7 @@ async def test_a_later_title_of_ours_takes_the_guard_over(transcript: Path, tmp_
             await backend.rename(SESSION, "Second")
             for title in ("Old", "First"):
                 append(transcript, line("custom-title", title))
-                await reaches(lambda: last_title(transcript) == "Second")
+                await until(lambda: last_title(transcript) == "Second")
 
 
 async def test_a_person_who_renames_ends_the_guard(transcript: Path, tmp_path: Path) -> None:
@@ -288,7 +283,7 @@ async def test_a_person_who_renames_ends_the_guard(transcript: Path, tmp_path: P
         async with agent(config) as backend:
             await backend.rename(SESSION, "Ours")
             append(transcript, line("custom-title", "Theirs"))
-            await reaches(lambda: not kept())
+            await until(lambda: not kept())
             assert last_title(transcript) == "Theirs"
 
 
@@ -298,7 +293,7 @@ async def test_without_a_holder_a_guard_ends_soon(
     monkeypatch.setattr(guards, "SETTLE", 0.2)
     async with agent(tmp_path / "config") as backend:
         await backend.rename(SESSION, "Ours")
-        await reaches(lambda: not kept())
+        await until(lambda: not kept())
     assert last_title(transcript) == "Ours"
 
 
@@ -336,7 +331,7 @@ async def test_what_nobody_held_is_not_guarded_by_the_next_agent(transcript: Pat
     path.write_text(json.dumps({**guard, "at": guard["at"] - 60}))
     append(transcript, line("custom-title", "Old"))
     async with agent(config):
-        await reaches(lambda: not kept())
+        await until(lambda: not kept())
     assert last_title(transcript) == "Old"
 
 
@@ -352,7 +347,7 @@ async def test_a_person_whose_rename_is_seen_before_what_stands_beside_it_has_th
             await anyio.Path(beside.parent).mkdir()
             at = datetime.fromtimestamp(time.time() + 1, UTC).isoformat()
             await anyio.Path(beside).write_text(json.dumps({"customTitle": "Old", "by": "user", "at": at}))
-            await reaches(lambda: not kept())
+            await until(lambda: not kept())
     assert last_title(transcript) == "Old"
 
 

@@ -18,6 +18,7 @@ from acp_manifold.bridge.errors import BackendGone, LoginNeeded
 from acp_manifold.translators.updates import Diff, ToolCallUpdate, TurnEnd
 from tests.adapters.claude.scripted import Listener, hub, opened, saying
 from tests.live.leftovers import bearing
+from tests.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
@@ -48,6 +49,8 @@ async def test_a_rename_in_mid_turn_is_in_the_transcript_and_stays(
             tasks.start_soon(session.prompt, saying("SAY[2] GATE[named] SAY[1]"))
             await listener.until(lambda: bool(listener.said))
             assert await session.rename("Payments rework") == "Payments rework"
+            # Messages come into the transcript up to a tenth of a second after they were said.
+            await until(lambda: written(work.parent, "SAY[2] GATE[named] SAY[1]"))
             row = await backend.find(session.id)
             assert row is not None and (row.title, row.title_origin) == ("Payments rework", "user")
             assert await session.generate_title("Please name this otherwise") == "Payments rework"
@@ -73,6 +76,11 @@ async def test_a_generated_title_is_stored_by_the_cli(backend: ClaudeBackend, mo
             row = await backend.find(session.id)
             assert row is not None and (row.title, row.title_origin) == ("Short name", "generated")
     assert host.heard == [("Short name", "generated")] and model.titles.asked == 1
+
+
+def written(folder: Path, words: str) -> bool:
+    """Whether words are in a transcript below a folder."""
+    return any(words.encode() in path.read_bytes() for path in folder.rglob("*.jsonl"))
 
 
 async def interrupted(session: BackendSession, listener: Listener, words: str) -> TurnEnd:

@@ -15,6 +15,7 @@ from acp_manifold.bridge.backend import BackendSession, SessionSpec
 from acp_manifold.bridge.errors import BackendFault, BackendGone
 from tests.adapters.claude.scripted import Listener, ScriptedHost, hub, opened, saying
 from tests.fakes.fake_claude import FakeClaude, append, die, end, gate, record, say, wait
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -283,8 +284,7 @@ async def test_an_older_title_that_comes_back_later_is_written_over_and_not_told
                     heard = len(host.heard)
                     with fake.transcript(session.id).open("a") as file:
                         file.write(json.dumps({"type": "custom-title", "customTitle": "Old", "sessionId": "x"}) + "\n")
-                    while fake.titles(session.id) != ["Old", "New", "Old", "New"]:
-                        await anyio.lowlevel.checkpoint()
+                    await until(lambda: fake.titles(session.id) == ["Old", "New", "Old", "New"])
                     assert ("Old", "user") not in host.heard[heard:]
 
 
@@ -306,10 +306,8 @@ async def test_a_person_who_renames_back_elsewhere_is_heeded(
                     beside.write_text('{"customTitle":"Old","by":"user","at":"2026-11-30T12:00:00.000Z"}')
                     with path.open("a") as file:
                         file.write(json.dumps({"type": "custom-title", "customTitle": "Old", "sessionId": "x"}) + "\n")
-                    while ("Old", "user") not in host.heard[heard:]:
-                        await anyio.lowlevel.checkpoint()
-                    while fake.requests("rename_session", session.id)[-1]["title"] != "Old":
-                        await anyio.lowlevel.checkpoint()
+                    await until(lambda: ("Old", "user") in host.heard[heard:])
+                    await until(lambda: fake.requests("rename_session", session.id)[-1]["title"] == "Old")
 
 
 async def test_renames_of_another_program_in_quick_succession_end_with_the_last(
@@ -327,8 +325,7 @@ async def test_renames_of_another_program_in_quick_succession_end_with_the_last(
                             file.write(
                                 json.dumps({"type": "custom-title", "customTitle": title, "sessionId": "x"}) + "\n"
                             )
-                    while fake.titles(session.id).count("Three") < 2:
-                        await anyio.lowlevel.checkpoint()
+                    await until(lambda: fake.titles(session.id).count("Three") >= 2)
                     renames = [request["title"] for request in fake.requests("rename_session", session.id)]
                     assert renames == ["Ours", "Three"]
             assert [title for title, _ in host.heard if title != "Ours"] == ["One", "Two", "Three"]
@@ -350,8 +347,7 @@ async def test_a_title_of_another_program_lasts_though_the_process_writes_its_ow
                             file.write(
                                 json.dumps({"type": "custom-title", "customTitle": title, "sessionId": "x"}) + "\n"
                             )
-                    while fake.titles(session.id)[-1] != "Two":
-                        await anyio.lowlevel.checkpoint()
+                    await until(lambda: fake.titles(session.id)[-1] == "Two")
                     renames = [request["title"] for request in fake.requests("rename_session", session.id)]
                     assert renames == ["Ours", "Two"]
                     assert ("Ours", "user") not in host.heard[host.heard.index(("One", "user")) :]
@@ -377,8 +373,7 @@ async def test_a_person_who_takes_another_programs_rename_back_at_once_is_heeded
                             file.write(
                                 json.dumps({"type": "custom-title", "customTitle": title, "sessionId": "x"}) + "\n"
                             )
-                    while ("Ours", "user") not in host.heard[heard:]:
-                        await anyio.lowlevel.checkpoint()
+                    await until(lambda: ("Ours", "user") in host.heard[heard:])
                     assert fake.titles(session.id)[-1] == "Ours"
             assert [request["title"] for request in fake.requests("rename_session", session.id)] == ["Ours"]
 

@@ -18,6 +18,7 @@ from acp_manifold.translators.narrow import JsonObject
 from acp_manifold.translators.updates import ToolCallUpdate
 from tests.adapters.claude.scripted import Listener, hub, opened, saying
 from tests.fakes.fake_claude import FakeClaude, ask, call, die, emit, end, leave, say, spawn, stderr, wait
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -187,8 +188,7 @@ async def test_mcp_servers_are_in_a_private_file_until_the_cli_has_read_it(
     fake.plays([], cwd=work, late="read")
     with anyio.fail_after(5):
         async with hub(backend), backend.session(spec, Listener()) as session:
-            while not fake.starts():
-                await anyio.lowlevel.checkpoint()
+            await until(lambda: fake.starts())
             argv = fake.starts()[0]["argv"]
             path = Path(next(word for word in argv if word.startswith("--mcp-config=")).partition("=")[2])
             assert modes(path) == (0o600, 0o700)
@@ -200,8 +200,7 @@ async def test_mcp_servers_are_in_a_private_file_until_the_cli_has_read_it(
             assert "CCC" not in str(argv) and "DDD" not in str(argv)
             fake.open("read")
             await session.prompt(saying("x"))
-            while modes(path) != (None, 0o700):
-                await anyio.lowlevel.checkpoint()
+            await until(lambda: modes(path) == (None, 0o700))
     assert modes(path) == (None, None)
 
 

@@ -18,6 +18,7 @@ from acp_manifold.translators.forms import FormAnswer
 from acp_manifold.translators.updates import (
     Commands,
     MessageChunk,
+    Notice,
     ToolCall,
     ToolCallUpdate,
     ToolOutput,
@@ -167,6 +168,21 @@ async def test_a_form_that_the_cli_takes_back_is_withdrawn_and_a_page_is_told_to
             fake.open("asked")
             await listener.until(lambda: listener.withdrawn == 1)
     assert fake.answers(session.id) == [] and listener.pages_done == [listener.forms[0].id]
+
+
+async def test_a_dialog_that_nobody_can_show_is_dismissed_and_told(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, listener: Listener
+) -> None:
+    request = {"subtype": "request_user_dialog", "dialog_kind": "permission_wizard"}
+    asks = emit({"type": "control_request", "request_id": "r9", "request": request})
+    fake.plays([wait("user"), asks, wait("answer"), end("done")])
+    with anyio.fail_after(5):
+        async with opened(backend, work, listener) as session:
+            assert (await session.prompt(saying("hi"))).stop_reason == "end_turn"
+    (answer,) = fake.answers(session.id)
+    assert answer["response"] == {"behavior": "cancelled"}
+    (notice,) = [update for update in listener.updates if isinstance(update, Notice)]
+    assert "permission_wizard" in notice.title
 
 
 async def test_a_request_that_nobody_serves_is_refused_not_ignored(

@@ -15,7 +15,7 @@ from acp_manifold.adapters.claude.at_rest import write_title
 from acp_manifold.adapters.claude.regular import open_to_read
 from acp_manifold.adapters.claude.store import Store
 from acp_manifold.bridge.backend import ListQuery
-from acp_manifold.bridge.errors import InvalidRequest, SessionNotFound
+from acp_manifold.bridge.errors import BackendFault, InvalidRequest, SessionNotFound
 from acp_manifold.translators.updates import MessageChunk, Text, Update
 from tests.adapters.claude.disk import A, B, C, Disk, Record, custom, filler, said
 
@@ -310,6 +310,18 @@ async def test_delete_removes_one_session_and_only_that(disk: Disk, tmp_path: Pa
     assert remaining(path, sidecar, copy) == []
     assert [row.id for row in await disk.rows()] == [B]
     assert remaining(other) == [other] and other.read_bytes() == before
+
+
+async def test_a_transcript_that_can_not_be_deleted_is_named(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = disk.put(A, said("x"))
+
+    def refuse(self: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(BackendFault, match=f"{path} can't be deleted: Permission denied"):
+        await disk.backend.delete(A)
+    assert [row.id for row in await disk.rows()] == [A]
 
 
 def remaining(*paths: Path) -> list[Path]:

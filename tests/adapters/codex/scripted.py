@@ -12,7 +12,7 @@ from acp_manifold.adapters.codex import CodexBackend
 from acp_manifold.adapters.codex.session import CodexSession
 from acp_manifold.bridge.backend import SessionSpec
 from acp_manifold.translators.forms import WITHDRAWN, Form, FormAnswer
-from acp_manifold.translators.updates import MessageChunk, Question, Text, ToolOutput, Update
+from acp_manifold.translators.updates import Commands, MessageChunk, Question, Text, ToolOutput, Update
 
 
 class ScriptedHost:
@@ -96,6 +96,11 @@ class ScriptedEvents:
         """Wait for something that an update or a question brings about."""
         while not happened():
             await self._news.wait()
+
+    @property
+    def conversation(self) -> list[Update]:
+        """The updates without the lists of commands, which come when they are known."""
+        return [update for update in self.updates if not isinstance(update, Commands)]
 
     @property
     def said(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from pathlib import Path
 
 import anyio
 import pytest
@@ -15,9 +16,10 @@ from acp_manifold.bridge.backend import SessionSpec, StdioServer
 from acp_manifold.bridge.errors import BackendFault, LoginNeeded
 from acp_manifold.translators.auth import Account, AuthStatus, Endpoint
 from acp_manifold.translators.narrow import JsonObject, obj
+from acp_manifold.translators.updates import Text
 from tests.fakes.fake_codex import FakeCodex
 
-from .scripted import running
+from .scripted import ScriptedEvents, running
 
 PROVIDER = '[model_providers.p]\nname = "p"\nbase_url = "https://me:s3cr3t@gateway/v1/"\n'
 
@@ -92,6 +94,26 @@ async def test_a_key_that_codex_refuses_is_said_without_the_key(fake: FakeCodex)
             assert "12345678" not in caught.value.message
             with pytest.raises(LoginNeeded):
                 await backend.authenticate(login, "sk-test-12345678")
+
+
+@pytest.mark.anyio
+async def test_a_thread_that_met_a_change_of_the_login_is_asked_for_again(fake: FakeCodex, work: Path) -> None:
+    words = "failed to load configuration: application network permission was revoked"
+    met: JsonObject = {"error": {"code": -32603, "message": words}}
+    usual: JsonObject = {"usual": True}
+    spec = SessionSpec(str(work))
+    fake.replies("thread/start", met, usual)
+    fake.replies("thread/resume", met, usual, met)
+    with anyio.fail_after(20):
+        async with running() as (backend, _):
+            async with backend.session(spec, ScriptedEvents()) as session:
+                await session.prompt((Text("hello"),))
+            async with backend.session(spec, ScriptedEvents(), resume=session.id) as again:
+                assert again.id == session.id
+            with pytest.raises(BackendFault, match="network permission was revoked"):
+                async with backend.session(spec, ScriptedEvents(), resume=session.id):
+                    pass
+    assert [len(fake.requests(f"thread/{how}")) for how in ("start", "resume")] == [2, 4]
 
 
 def test_the_configured_endpoint_has_the_headers_that_codex_sends() -> None:

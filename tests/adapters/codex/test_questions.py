@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from acp_manifold.translators.forms import Action, FormAnswer
-from acp_manifold.translators.updates import Text, ToolCallUpdate, TurnEnd
+from acp_manifold.translators.updates import Notice, Text, ToolCallUpdate, TurnEnd
 from tests.fakes import fake_codex as fx
 from tests.fakes.fake_codex import FakeCodex
 
@@ -163,3 +163,19 @@ async def test_a_page_that_was_opened_is_done_with_its_turn(
             await session.prompt(HELLO)
     assert events.pages_done == done
     assert [answer["result"]["action"] for answer in fake.answers()] == [action]
+
+
+async def test_what_can_not_be_had_here_is_declined_and_told_and_the_time_is_given(fake: FakeCodex, work: Path) -> None:
+    tool = fx.request("item/tool/call", threadId="$T", turnId="$U", callId="c", tool="x", arguments={})
+    clock = fx.request("currentTime/read", threadId="$T")
+    strange = fx.request("item/other/thing", threadId="$T", turnId="$U")
+    answered = fx.wait("answer")
+    fake.plays([tool, answered, clock, answered, strange, answered, fx.done()])
+    with anyio.fail_after(5):
+        async with one_session(work) as (session, events):
+            await session.prompt(HELLO)
+    first, second, third = fake.answers()
+    assert first["result"]["success"] is False and second["result"]["currentTimeAt"] > 1_700_000_000
+    assert third["error"]["code"] == -32601
+    titles = [update.title for update in events.updates if isinstance(update, Notice)]
+    assert ["item/tool/call" in titles[0], "item/other/thing" in titles[1]] == [True, True]

@@ -11,7 +11,9 @@ import anyio
 import pytest
 
 from acp_manifold.adapters.codex import CodexBackend
+from acp_manifold.adapters.codex import server as servers
 from acp_manifold.adapters.codex.greeting import NEVER_USED
+from acp_manifold.adapters.codex.life import STARTS
 from acp_manifold.adapters.codex.limits import Limits
 from acp_manifold.adapters.codex.session import CodexSession
 from acp_manifold.bridge.backend import Backend, HttpServer, ListQuery, SessionSpec, StdioServer
@@ -37,10 +39,29 @@ async def test_many_at_once_start_one_app_server(fake: FakeCodex, work: Path) ->
             for _number in range(4):
                 tasks.start_soon(backend.list, ListQuery(1))
     (start,) = fake.starts()
-    assert start["argv"] == ["app-server"]
+    assert start["argv"] == ["app-server", "-c", "thread_unload_delay_secs=0"]
     capabilities = fake.requests("initialize")[0]["capabilities"]
     assert capabilities["experimentalApi"] is True
     assert capabilities["optOutNotificationMethods"] == list(NEVER_USED)
+
+
+CROWDED = "Error: failed to initialize sqlite state runtime under /h: failed to initialize state runtime at /h\n"
+
+
+async def test_a_home_that_another_makes_at_the_same_moment_is_tried_again(fake: FakeCodex, work: Path) -> None:
+    fake.begins(fx.stderr(CROWDED), fx.leave(1), processes=2)
+    with anyio.fail_after(10):
+        async with one_session(work) as (session, events):
+            await session.prompt((Text("hello"),))
+    assert events.said == "ok" and len(fake.starts()) == 3
+
+
+async def test_a_home_that_can_never_be_made_is_given_up_with_its_reason(fake: FakeCodex, work: Path) -> None:
+    fake.begins(fx.stderr(CROWDED), fx.leave(1))
+    with anyio.fail_after(10), pytest.raises(BackendGone, match="sqlite state runtime"):
+        async with one_session(work):
+            pass
+    assert len(fake.starts()) == STARTS
 
 
 @pytest.mark.case("K01")
@@ -105,7 +126,7 @@ async def test_a_turn_that_has_ended_is_not_undone_by_a_death(fake: FakeCodex, w
                 ends.append(await session.prompt(HELLO))
 
             tasks.start_soon(prompt)
-            await events.until(lambda: events.updates)
+            await events.until(lambda: events.conversation)
             await session.interrupt()
             await logged(lambda: fake.requests("thread/backgroundTerminals/list"))
             os.kill(fake.starts()[0]["pid"], signal.SIGKILL)
@@ -118,11 +139,10 @@ async def test_a_thread_is_open_here_once(fake: FakeCodex, work: Path) -> None:
         async with running() as (backend, _):
             async with backend.session(spec, events) as session:
                 await session.prompt(HELLO)
-                for name in (session.id, session.id.upper()):
-                    with pytest.raises(InvalidRequest, match="open here already") as raised:
-                        async with backend.session(spec, ScriptedEvents(), resume=name):
-                            pass
-                    assert raised.value.data == {"reason": "already_open", "sessionId": session.id}
+                with pytest.raises(InvalidRequest, match="open here already") as raised:
+                    async with backend.session(spec, ScriptedEvents(), resume=session.id):
+                        pass
+                assert raised.value.data == {"reason": "already_open", "sessionId": session.id}
                 await session.prompt(HELLO)
             async with backend.session(spec, events, resume=session.id):
                 pass
@@ -149,6 +169,49 @@ async def test_a_resume_that_was_given_up_takes_nothing_from_the_next(fake: Fake
                 fake.open("late")
                 await session.prompt(HELLO)
                 assert fake.requests("thread/unsubscribe") == []
+
+
+async def test_a_session_that_is_let_go_is_unloaded_before_its_end_is_told(fake: FakeCodex, work: Path) -> None:
+    with anyio.fail_after(5):
+        async with running() as (backend, _):
+            async with backend.session(SessionSpec(str(work)), ScriptedEvents()) as session:
+                await session.prompt(HELLO)
+                before = session.id
+                await session.begin_anew()
+                await session.prompt(HELLO)
+            assert [params["threadId"] for params in fake.requests("thread/unsubscribe")] == [before, session.id]
+            assert fake.unloaded() == [before, session.id]
+
+
+async def test_a_resume_that_was_given_up_lets_the_thread_go(fake: FakeCodex, work: Path) -> None:
+    fake.stores({"id": OLD, "cwd": "/w"})
+    fake.replies("thread/resume", {"usual": True, "gate": "late"}, {"usual": True})
+    with anyio.fail_after(5):
+        async with running() as (backend, _):
+            async with anyio.create_task_group() as tasks:
+
+                async def resume() -> None:
+                    async with backend.session(SessionSpec(str(work)), ScriptedEvents(), resume=OLD):
+                        pass
+
+                tasks.start_soon(resume)
+                await logged(lambda: fake.requests("thread/resume"))
+                tasks.cancel_scope.cancel()
+            fake.open("late")
+            await logged(lambda: fake.requests("thread/unsubscribe"))
+
+
+async def test_a_codex_that_keeps_threads_loaded_holds_no_end_up_for_long(
+    fake: FakeCodex, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "UNLOAD_LIMIT", 0.1)
+    fake.replies("thread/unsubscribe", {"result": {"status": "unsubscribed"}})
+    with anyio.fail_after(5):
+        async with running() as (backend, _):
+            async with backend.session(SessionSpec(str(work)), ScriptedEvents()) as session:
+                await session.prompt(HELLO)
+            async with backend.session(SessionSpec(str(work)), ScriptedEvents(), resume=session.id) as again:
+                assert await again.prompt(HELLO) == TurnEnd("end_turn")
 
 
 async def test_a_new_thread_that_was_given_up_is_thrown_away(fake: FakeCodex, work: Path) -> None:

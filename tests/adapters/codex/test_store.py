@@ -87,9 +87,10 @@ async def test_the_directory_and_a_limit_are_codex_to_heed(fake: FakeCodex, tmp_
     link.symlink_to(real)
     fake.stores({"id": thread_id(1), "cwd": str(real)}, {"id": thread_id(2), "cwd": "/elsewhere"})
     assert await listed(ListQuery(5, cwd=str(link))) == [thread_id(1)]
-    (asked,) = fake.requests("thread/list")
-    assert asked["useStateDbOnly"] is True
-    assert asked["limit"] <= 100
+    asked = fake.requests("thread/list")
+    assert all(params["useStateDbOnly"] is True and params["limit"] <= 100 for params in asked)
+    # Those of `codex exec` are in no list but one of their own.
+    assert [params.get("sourceKinds") for params in asked] == [None, ["exec", "appServer"]]
 
 
 async def test_a_list_codex_refuses_is_an_error(fake: FakeCodex) -> None:
@@ -174,3 +175,43 @@ async def test_a_deleted_thread_is_gone_and_deleting_again_is_no_error(fake: Fak
             for victim in (thread_id(1), thread_id(1), "no-such", "../../victim", ""):
                 await backend.delete(victim)
             assert [row.id for row in await backend.list(ListQuery(10))] == [thread_id(2)]
+
+
+NEEDED = {"error": {"code": -32600, "message": "cannot delete thread T: forked history still references it"}}
+
+
+async def test_a_thread_that_copies_are_built_on_goes_into_the_archive_until_it_can_be_deleted(fake: FakeCodex) -> None:
+    fake.stores({"id": thread_id(1)})
+    fake.replies("thread/delete", NEEDED, NEEDED, {"usual": True})
+    with anyio.fail_after(5):
+        async with running() as (backend, _):
+            for gone in (False, False, True):
+                assert await backend.delete(thread_id(1)) is gone
+                assert [thread["archived"] for thread in fake.threads()] == ([] if gone else [True])
+
+
+async def test_a_refusal_to_delete_for_another_reason_is_told_and_the_thread_stays(fake: FakeCodex) -> None:
+    fake.stores({"id": thread_id(1)})
+    fake.replies("thread/delete", {"error": {"code": -32600, "message": "the disk says no"}})
+    with anyio.fail_after(5):
+        async with running() as (backend, _):
+            with pytest.raises(BackendFault, match="could not delete the session: the disk says no"):
+                await backend.delete(thread_id(1))
+    assert [thread["archived"] for thread in fake.threads()] == [False]
+
+
+@pytest.mark.case("L10")
+async def test_an_id_in_capitals_is_nobodys(fake: FakeCodex, work: Path) -> None:
+    known = "0190abcd-3333-7000-8000-000000000001"
+    fake.stores({"id": known, "preview": "hi"})
+    with anyio.fail_after(5):
+        async with running() as (backend, _):
+            assert await backend.find(known.upper()) is None
+            assert await backend.delete(known.upper())
+            for asked in (backend.rename(known.upper(), "x"), backend.archive(known.upper(), True)):
+                with pytest.raises(SessionNotFound):
+                    await asked
+            with pytest.raises(SessionNotFound):
+                async with backend.session(SessionSpec(str(work)), ScriptedEvents(), resume=known.upper()):
+                    pass
+            assert await backend.find(known) is not None

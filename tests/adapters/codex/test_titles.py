@@ -156,10 +156,10 @@ async def test_a_generated_title_comes_from_a_thread_nobody_sees(fake: FakeCodex
         async with running() as (backend, host):
             async with backend.session(SessionSpec(str(work)), events) as session:
                 await session.prompt(HELLO)
-                said = len(events.updates)
+                said = len(events.conversation)
                 assert await session.generate_title("please fix the parser") == "Fix the parser"
                 await session.keep_generated("Fix the parser")
-                assert len(events.updates) == said
+                assert len(events.conversation) == said
                 assert host.titles == [("codex", session.id, "Fix the parser", "generated")]
             (row,) = await backend.list(ListQuery(10))
             assert (row.id, row.title, row.title_origin) == (session.id, "Fix the parser", "generated")

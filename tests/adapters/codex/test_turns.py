@@ -144,7 +144,7 @@ async def test_an_interrupt_fails_the_open_tool_call_and_ends_its_command(fake: 
     with anyio.fail_after(5):
         async with one_session(work) as (session, events), anyio.create_task_group() as tasks:
             tasks.start_soon(session.prompt, HELLO)
-            await events.until(lambda: events.updates)
+            await events.until(lambda: events.conversation)
             await session.interrupt()
     assert tool_statuses(events) == ["failed"]
     assert [params["processId"] for params in fake.requests("thread/backgroundTerminals/terminate")] == ["7"]

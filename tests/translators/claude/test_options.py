@@ -43,7 +43,7 @@ def test_what_the_handshake_and_the_settings_tell_is_offered() -> None:
     assert list(found) == ["mode", "model", "effort", "fast", "ultracode", "output_style", "agent"]
     assert found["mode"].value == "plan" and "bypassPermissions" not in values(found["mode"])
     assert found["model"].value == "default" and values(found["model"]) == ["default", "opus", "haiku"]
-    assert found["effort"].value == "medium" and values(found["effort"]) == EFFORTS
+    assert found["effort"].value == "medium" and values(found["effort"]) == [*EFFORTS, "default"]
     assert found["fast"].value is False and "plan" in (found["fast"].description or "")
     assert values(found["agent"]) == ["default", "reviewer"]
 

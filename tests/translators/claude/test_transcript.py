@@ -43,7 +43,7 @@ def test_a_history_holds_only_what_was_said_each_once() -> None:
         agent({"type": "tool_use", "id": "T1", "name": "Read", "input": {"file_path": "/w/a"}}, "u3"),
         user([done], "u4"),
         user("<task-notification>x</task-notification>", "u5"),
-        user("<local-command-stdout>x</local-command-stdout>", "u6"),
+        user("<local-command-caveat>x</local-command-caveat>", "u6"),
         user([words("summary")], "u8", isCompactSummary=True),
         user("meta", "u9", isMeta=True),
         user("[Request interrupted by user]", "u10"),
@@ -227,3 +227,44 @@ def test_what_was_said_in_mid_turn_is_the_persons_and_other_attachments_are_noth
     assert told([queued("<task-notification>x</task-notification>")]) == []
     assert told([queued("x", commandMode="task-notification")]) == []
     assert told([{"type": "attachment", "uuid": "a2", "attachment": {"type": "todo"}}]) == []
+
+
+def command(name: str, printed: str, *, by_a_client: bool = False) -> list[JsonObject]:
+    """The records of a command, as Claude Code 2.1.332 writes them."""
+    args = name.partition(" ")[2]
+    tags = f"<command-name>/{name.partition(' ')[0]}</command-name>\n<command-args>{args}</command-args>"
+    output = f"<local-command-stdout>{printed}</local-command-stdout>"
+    typed: JsonObject = {"type": "user", "uuid": f"u-{name}", "message": {"role": "user", "content": tags}}
+    if by_a_client:
+        return [typed, {"type": "user", "uuid": f"o-{name}", "message": {"role": "user", "content": output}}]
+    return [typed, {"type": "system", "subtype": "local_command", "uuid": f"o-{name}", "content": output}]
+
+
+def test_commands_are_told_as_they_were_typed_with_what_they_printed() -> None:
+    records: list[JsonObject] = [
+        *command("context", "\x1b[1mContext\x1b[22m\n"),
+        *command("model opus", "Set model to Opus"),
+        *command("compact", "Compacted ", by_a_client=True),
+        *command("model sonnet", "Set model to sonnet", by_a_client=True),
+        {"type": "user", "uuid": "b", "message": {"role": "user", "content": "<bash-input>ls</bash-input>"}},
+        {"type": "user", "uuid": "c", "message": {"role": "user", "content": "<bash-stdout>a</bash-stdout>"}},
+        {
+            "type": "user",
+            "uuid": "d",
+            "isMeta": True,
+            "message": {"role": "user", "content": "<command-name>/x</command-name>"},
+        },
+    ]
+    history = History()
+    told = [update for record in records for update in history.feed(record)] + history.finish()
+    said = [(u.role, u.content.text) for u in told if isinstance(u, MessageChunk) and isinstance(u.content, Text)]
+    assert said == [
+        ("user", "/context"),
+        ("agent", "Context"),
+        ("user", "/model opus"),
+        ("agent", "Set model to Opus"),
+        ("user", "/compact"),
+        # The model that a client has set was typed by nobody.
+        ("user", "! ls"),
+        ("agent", "a"),
+    ]

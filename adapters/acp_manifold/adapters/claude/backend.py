@@ -34,6 +34,7 @@ from acp_manifold.bridge.backend import (
 from acp_manifold.bridge.errors import BackendFault, BackendGone, LoginNeeded, SessionNotFound
 
 if TYPE_CHECKING:
+    from acp_manifold.adapters.claude.guard_file import Guard
     from acp_manifold.adapters.claude.life import Life
     from acp_manifold.adapters.claude.store import Store
     from acp_manifold.translators.auth import AuthStatus
@@ -52,9 +53,10 @@ class ClaudeBackend:
 
     name = "claude"
     label = "Claude Code"
-    install_hint = "pip install claude-agent-sdk, or npm install -g @anthropic-ai/claude-code"
+    install_hint: str = "pip install claude-agent-sdk, or npm install -g @anthropic-ai/claude-code"
     mcp_sse = True
     has_archive = False
+    store_of = "claude"
     endpoint_types: tuple[str, ...] = ("anthropic", "bedrock")
     """What Claude Code 2.1.332 speaks to an endpoint of which nothing but URL and headers is known."""
 
@@ -182,8 +184,6 @@ class ClaudeBackend:
     async def _session(
         self, spec: SessionSpec, events: SessionEvents, resume: str | None
     ) -> AsyncGenerator[BackendSession, None]:
-        from acp_manifold.adapters.claude.serve import serve
-
         program = self.program()
         if program is None:
             raise BackendGone(f"Claude Code is not installed: {self.install_hint}")
@@ -197,23 +197,22 @@ class ClaudeBackend:
             # From here on the process that brings a title back would be ours, and is told of each.
             await self._running_life.guards.hand_over(resume)
         session_id = resume or await self._free_id(spec.id)
+        async with self._serve(command, spec, events, session_id, resumed=resume is not None) as session:
+            yield session
+
+    def _serve(
+        self, command: tuple[str, ...], spec: SessionSpec, events: SessionEvents, session_id: str, *, resumed: bool
+    ) -> AbstractAsyncContextManager[BackendSession]:
+        """Have a process of `command` serve a session that nobody else has."""
+        from acp_manifold.adapters.claude.serve import serve
+
         env = child_environment(self._environ)
         if spec.endpoint is not None:
             from acp_manifold.adapters.claude import endpoint
 
             env = endpoint.environment(env, spec.endpoint)
-        async with serve(
-            command,
-            env,
-            spec,
-            events,
-            self._running_life.host,
-            self._store,
-            session_id,
-            self._running_life,
-            resumed=resume is not None,
-        ) as session:
-            yield session
+        life = self._running_life
+        return serve(command, env, spec, events, life.host, self._store, session_id, life, resumed=resumed)
 
     async def _free_id(self, wanted: str | None) -> str:
         """The id for a new session: the one it had, unless there is a file by that name, which the CLI refuses."""
@@ -341,51 +340,73 @@ class ClaudeBackend:
         if live is not None:
             await live.rename(title)
         else:
-            await self._write_title(session_id, title)
+            await self._write_title(session_id, lambda: title)
 
     async def rename(self, session_id: str, title: str) -> str:
         """Title a session at rest; see `Backend.rename`. One whose title says that it is archived stays so."""
         from acp_manifold.translators.claude.archive import PREFIX, visible
 
-        row = await self._store.find(session_id)
-        mark = PREFIX if row is not None and row.archived else ""
-        return visible(await self._write_title(session_id, mark + visible(title)))
+        store = self._store
 
-    async def _write_title(self, session_id: str, title: str) -> str:
+        def marked() -> str:
+            return f"{PREFIX if store.is_archived(session_id) else ''}{visible(title)}"
+
+        return visible(await self._write_title(session_id, marked))
+
+    async def _write_title(self, session_id: str, title: Callable[[], str]) -> str:
+        """Write a title at rest, all in one visit of a thread, and guard it.
+
+        Args:
+            session_id: Whose.
+            title: Gives it; called in that thread.
+        """
         from anyio import to_thread
 
         from acp_manifold.adapters.claude.at_rest import write_title
 
-        path = await to_thread.run_sync(self._store.locate, session_id)
-        if path is None:
-            raise SessionNotFound(session_id)
         guards = self._life.guards if self._life is not None else None
-        try:
+        store = self._store
+
+        def write() -> Guard | str:
+            path = store.locate(session_id)
+            if path is None:
+                raise SessionNotFound(session_id)
             if guards is None:
-                return await to_thread.run_sync(write_title, path, session_id, title)
-            guard = await to_thread.run_sync(guards.write, path, session_id, title)
+                return write_title(path, session_id, title())
+            return guards.write(path, session_id, title())
+
+        try:
+            written = await to_thread.run_sync(write)
         except FileNotFoundError as exc:
             raise SessionNotFound(session_id) from exc
         except OSError as exc:
             raise BackendFault(f"The title of session {session_id} can't be stored: {exc.strerror}") from exc
-        guards.begin(guard)
-        return guard.title
+        if guards is None or isinstance(written, str):
+            return str(written)
+        guards.begin(written)
+        return written.title
 
-    async def delete(self, session_id: str) -> None:
+    async def delete(self, session_id: str) -> bool:
         """Remove a session for good; see `Backend.delete`."""
         from anyio import to_thread
 
+        from acp_manifold.adapters.claude.kept import Kept
         from acp_manifold.adapters.claude.lock import lock_folder, locked
 
         if await to_thread.run_sync(self._store.locate, session_id) is None:
-            return
+            return True
 
         await self.refuse_if_held(session_id)
-        if self._life is not None:
-            self._life.guards.end(session_id)
         # An agent that has opened it just now is in no registry yet.
         with locked(lock_folder(), session_id):
-            await to_thread.run_sync(self._store.delete, session_id)
+            if self._life is not None:
+                self._life.guards.end(session_id)
+            try:
+                await to_thread.run_sync(self._store.delete, session_id)
+            except OSError as exc:
+                raise BackendFault(f"{exc.filename} can't be deleted: {exc.strerror}") from exc
+            Kept(session_id).forget()
+        return True
 
     def lab(self, folder: Path, model_url: str) -> dict[str, str]:
         """A private store and a scripted model; see `Backend.lab`."""

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from acp_manifold.translators.claude.options import BYPASS, MODEL
 from acp_manifold.translators.claude.permissions import rule_name
-from acp_manifold.translators.narrow import JsonObject, as_list, as_objects
+from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_str, obj
+
+if TYPE_CHECKING:
+    from acp_manifold.adapters.claude.kept import Kept
 
 
 class Carried:
@@ -24,6 +30,35 @@ class Carried:
         """Whether the next process is to be started so that it takes the mode that bypasses permissions."""
         self._first: str | None = None
         self._mode: str | None = None
+        self._restored = False
+        self._kept: Kept | None = None
+
+    def keep_in(self, kept: Kept, *, known: bool = False) -> None:
+        """What is set is kept there from now on.
+
+        Args:
+            kept: Where.
+            known: Whether the session is from there: what is kept holds for it again.
+        """
+        self._kept = kept
+        before = kept.read() if known else {}
+        if (mode := as_str(before.get("mode"))) is not None:
+            self._mode, self._restored = mode, True
+        for option, value in obj(before, "chosen").items():
+            if isinstance(value, str | bool):
+                self.chosen[option] = value
+
+    def keep(self) -> None:
+        """Something was set: all that a process would not know by itself is kept, but for what is not safe unasked."""
+        if self._kept is None:
+            return
+        what: JsonObject = {}
+        if self.mode not in (None, BYPASS):
+            what["mode"] = self.mode
+        # The model of the last answer the CLI keeps itself.
+        if chosen := {option: value for option, value in self.chosen.items() if option != MODEL}:
+            what["chosen"] = chosen
+        self._kept.write(what)
 
     def in_mode(self, mode: str) -> None:
         """The CLI tells the permission mode it is in."""
@@ -52,4 +87,4 @@ class Carried:
 
         `--resume` alone begins in that one again (Claude Code 2.1.332).
         """
-        return self._mode if self._mode != self._first else None
+        return self._mode if self._restored or self._mode != self._first else None

@@ -39,18 +39,19 @@ def arguments(
     Each value stands in one word with its option, so that none is taken for an option itself.
     """
     words: list[str] = [*STREAM_JSON, f"--resume={session_id}" if resume else f"--session-id={session_id}"]
-    if mcp_config is not None:
-        words.append(f"--mcp-config={mcp_config}")
-    folders = list(spec.additional_directories)
     if carried is not None:
         if carried.bypass:
             words.append("--allow-dangerously-skip-permissions")
         if carried.mode is not None:
             words.append(f"--permission-mode={carried.mode}")
-        words += [f"--allowedTools={rule}" for rule in carried.rules]
-        folders += carried.folders
-    words += [f"--add-dir={folder}" for folder in folders]
-    return tuple(words)
+    return (*words, *places(spec, mcp_config, carried or Carried()))
+
+
+def places(spec: SessionSpec, mcp_config: Path | None, carried: Carried) -> tuple[str, ...]:
+    """The arguments that say what a session has: its MCP servers, its directories, what the person has allowed."""
+    words = [f"--mcp-config={mcp_config}"] if mcp_config is not None else []
+    words += [f"--allowedTools={rule}" for rule in carried.rules]
+    return (*words, *(f"--add-dir={folder}" for folder in (*spec.additional_directories, *carried.folders)))
 
 
 @contextmanager

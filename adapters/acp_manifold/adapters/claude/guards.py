@@ -197,7 +197,7 @@ class Guards:
 
     def begin(self, guard: Guard) -> None:
         """Guard the title just written."""
-        self._start(guard)
+        self._start(guard, fresh=True)
 
     def end(self, session_id: str) -> None:
         """The session is ours now, or gone: nobody else brings a title back."""
@@ -217,19 +217,19 @@ class Guards:
         if scope is not None:
             scope.cancel()
 
-    def _start(self, guard: Guard) -> None:
+    def _start(self, guard: Guard, *, fresh: bool = False) -> None:
         unseen = guard.session_id in self._unseen
         self._stop(guard.session_id)
         if unseen:
             self._unseen.add(guard.session_id)
         self._running[guard.session_id] = guard.at
         self._scopes[guard.session_id] = anyio.CancelScope()
-        self._tasks.start_soon(self._run, guard, self._scopes[guard.session_id])
+        self._tasks.start_soon(self._run, guard, self._scopes[guard.session_id], fresh)
 
-    async def _run(self, guard: Guard, scope: anyio.CancelScope) -> None:
+    async def _run(self, guard: Guard, scope: anyio.CancelScope, fresh: bool) -> None:
         with scope:
             try:
-                await self._watch_over(guard)
+                await self._watch_over(guard, fresh)
             except (OSError, ValueError, InvalidRequest) as exc:
                 logger.warning("claude: the title of session %s can't be guarded: %s", guard.session_id, exc)
             # Cancelled, by the end of the agent or by a later title, the file stays.
@@ -238,8 +238,14 @@ class Guards:
             elif self._scopes.get(guard.session_id) is scope:
                 self._stop(guard.session_id)
 
-    async def _watch_over(self, guard: Guard) -> None:
-        if await self._holder(guard) is None:
+    async def _watch_over(self, guard: Guard, fresh: bool) -> None:
+        """Keep a title for as long as somebody has the session.
+
+        Args:
+            guard: The title.
+            fresh: Whether it was written just now, when it was seen whether somebody has it.
+        """
+        if not guard.held if fresh else await self._holder(guard) is None:
             if guard.held:
                 # Whoever had it has ended since: its last words are there.
                 await to_thread.run_sync(keep, guard)

@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 from anyio import to_thread
@@ -19,10 +19,26 @@ from acp_manifold.bridge.ledger import state_directory
 if TYPE_CHECKING:
     from acp_manifold.adapters.claude.carried import Carried
     from acp_manifold.adapters.claude.guards import Guards
-    from acp_manifold.adapters.claude.session import ClaudeSession
     from acp_manifold.adapters.claude.shelf import Shelf
 
 logger = logging.getLogger(__name__)
+
+
+class Serving(Protocol):
+    """A session that a process of ours serves, in whatever way."""
+
+    @property
+    def id(self) -> str:
+        """The session."""
+        ...
+
+    def title_appended(self, title: str) -> bool:
+        """A title was appended to its transcript; True if it is out of date."""
+        ...
+
+    async def rename(self, title: str) -> str:
+        """See `BackendSession.rename`."""
+        ...
 
 
 class Life:
@@ -36,7 +52,7 @@ class Life:
         """By session id, for as long as the session is followed."""
         self.pids: set[int] = set()
         """Our own processes: to others, they are what holds a session."""
-        self.live: dict[str, ClaudeSession] = {}
+        self.live: dict[str, Serving] = {}
         """Who serves which session now."""
         self._guards: Guards | None = None
         self._guard_files = state_directory() / "claude-titles"
@@ -79,7 +95,7 @@ class Life:
         await to_thread.run_sync(refuse_if_held, self._config, session_id, frozenset(self.pids))
 
     @contextmanager
-    def serving(self, pid: int, session: ClaudeSession) -> Generator[None]:
+    def serving(self, pid: int, session: Serving) -> Generator[None]:
         """A process of ours serves a session for as long as the context is open."""
         self.pids.add(pid)
         self.live[session.id] = session
@@ -90,10 +106,30 @@ class Life:
             for session_id in [known for known, live in self.live.items() if live is session]:
                 del self.live[session_id]
 
-    def moved(self, session: ClaudeSession, carried: Carried) -> None:
+    def carry(self, session_id: str, *, stored: bool) -> Carried:
+        """What a session keeps from one process to the next.
+
+        Args:
+            session_id: Which.
+            stored: Whether it is in the store, so that an agent before this one may have kept something for it.
+        """
+        carried = self.carried.get(session_id)
+        if carried is None:
+            from acp_manifold.adapters.claude.carried import Carried
+            from acp_manifold.adapters.claude.kept import Kept
+
+            carried = self.carried[session_id] = Carried()
+            carried.keep_in(Kept(session_id), known=stored)
+        return carried
+
+    def moved(self, session: Serving, carried: Carried) -> None:
         """A session goes by another id from now on."""
+        from acp_manifold.adapters.claude.kept import Kept
+
         self.live[session.id] = session
         self.carried[session.id] = carried
+        carried.keep_in(Kept(session.id))
+        carried.keep()
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from acp_manifold.adapters.claude.program import config_dir
 from acp_manifold.bridge.backend import Login
-from acp_manifold.translators.narrow import JsonObject, as_object, as_objects, flag, obj
+from acp_manifold.translators.narrow import JsonObject, as_object, as_objects, as_str, flag, obj
 from acp_manifold.translators.values import NamedTuple
 
 LOGIN_VARIABLES: dict[str, str] = {
@@ -105,6 +105,13 @@ def findings(environ: Mapping[str, str], cwd: str | None = None) -> Findings:
 def settings_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables that the person's and the machine's settings add; they beat the environment."""
     return _environment([_read(path) for path in _settings_files(config_dir(environ))])
+
+
+def default_mode(environ: Mapping[str, str]) -> str | None:
+    """The permission mode that the person's, or the machine's, settings begin sessions in; None if they don't say."""
+    readings = (_read(path) or {} for path in _settings_files(config_dir(environ)))
+    modes = (as_str(obj(reading, "permissions").get("defaultMode")) for reading in readings)
+    return next((mode for mode in modes if mode), None)
 
 
 def _environment(settings: list[JsonObject | None]) -> dict[str, str]:

@@ -158,6 +158,7 @@ class SessionOptions:
                 self._held = self._held._replace(named=name)
         if self._held.effort not in (None, before.effort):
             self._carried.chosen[wire.EFFORT] = self._held.effort or ""
+            self._carried.keep()
 
     # -- what the process tells -------------------------------------------------------------------
 
@@ -167,6 +168,7 @@ class SessionOptions:
         if mode != wire.BYPASS:
             self._carried.bypass = False
         self._held = self._held._replace(mode=mode)
+        self._carried.keep()
         self.changed()
 
     def head(self, frame: JsonObject) -> None:
@@ -197,7 +199,11 @@ class SessionOptions:
         if option_id == wire.MODE:
             self.in_mode(text(answer, "mode") or str(value))
             return
-        self._carried.chosen[option_id] = value
+        if option_id == wire.EFFORT and value == wire.DEFAULT:
+            self._carried.chosen.pop(option_id, None)
+        else:
+            self._carried.chosen[option_id] = value
+        self._carried.keep()
         if option_id == wire.FAST:
             # Told by no answer, but by the head of the next turn.
             self._held = self._held._replace(fast=bool(value), fast_obstacle=None)

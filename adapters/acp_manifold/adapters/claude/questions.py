@@ -19,7 +19,7 @@ from acp_manifold.translators.claude import permissions
 from acp_manifold.translators.claude.frames import ControlRequest, PageDone
 from acp_manifold.translators.claude.input import control_answer, control_refusal
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
-from acp_manifold.translators.updates import ToolCallUpdate
+from acp_manifold.translators.updates import Notice, ToolCallUpdate
 
 if TYPE_CHECKING:
     from acp_manifold.translators.claude.questions import Inquiry
@@ -68,12 +68,25 @@ class Questions:
         if subtype == "elicitation":
             self._begin(frame, partial(self._elicited, frame), {"action": "cancel"})
         elif subtype != "can_use_tool":
-            logger.warning("%s: refused a request of kind %r", self._name, subtype)
-            self._send(control_refusal(frame.id, f"This host does not serve {subtype or 'requests without a subtype'}"))
+            self._not_served(frame, subtype)
         elif text(frame.request, "tool_name") == permissions.QUESTION_TOOL:
             self._begin(frame, partial(self._inquired, frame.request), permissions.FAILED)
         else:
             self._begin(frame, partial(self._permitted, frame.request), permissions.FAILED)
+
+    def _not_served(self, frame: ControlRequest, subtype: str) -> None:
+        """Refuse what nobody here serves, and say so: the turn goes on."""
+        kind = text(frame.request, "dialog_kind") if subtype == "request_user_dialog" else ""
+        logger.warning("%s: refused a request of kind %r %s", self._name, subtype, kind)
+        if kind:
+            # Of a kind that no host has said to show, so none should come. An error leaves a dialog open, and some
+            # have no deadline (Claude Code 2.1.332): it counts as dismissed, by the only host there is.
+            self._send(control_answer(frame.id, {"behavior": "cancelled"}))
+        else:
+            self._send(control_refusal(frame.id, f"This host does not serve {subtype or 'requests without a subtype'}"))
+        what = f"a dialog ({kind})" if kind else f"`{subtype}`"
+        words = "It was declined, and the turn goes on. In a terminal, Claude Code can show it."
+        self._events.update(Notice("warning", f"Claude Code asked for {what}, which can't be shown here", words))
 
     def withdrawn(self, request_id: str) -> None:
         """The CLI no longer wants an answer; a late one would be ignored, so none is sent."""

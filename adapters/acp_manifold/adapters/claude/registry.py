@@ -59,6 +59,13 @@ def holder_of(config: Path, session_id: str, ours: Collection[int]) -> Holder | 
     return None
 
 
+def record_of(path: Path) -> JsonObject | None:
+    """What one process has written down, empty if it has not, or no longer; None if it can't be read."""
+    record = _record(path)
+    # Seen once in a million reads: caught while it was written.
+    return record if record is not None else _record(path)
+
+
 def refuse_if_held(config: Path, session_id: str, ours: Collection[int]) -> None:
     """Let nobody open, or delete, what another process writes to.
 
@@ -81,10 +88,7 @@ def _records(folder: Path) -> Iterator[JsonObject]:
     except OSError:
         return
     for path in paths:
-        record = _record(path)
-        if record is None:
-            # Seen once in a million reads: caught while it was written.
-            record = _record(path)
+        record = record_of(path)
         if record is not None:
             yield record
 

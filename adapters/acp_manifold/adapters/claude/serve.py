@@ -8,7 +8,6 @@ from pathlib import Path
 
 import anyio
 
-from acp_manifold.adapters.claude.carried import Carried
 from acp_manifold.adapters.claude.command import arguments, mcp_config_file
 from acp_manifold.adapters.claude.life import Life
 from acp_manifold.adapters.claude.live_title import NAME
@@ -50,12 +49,14 @@ async def serve(
         InvalidRequest: Another agent has the session.
         BackendGone: It can't be started.
     """
-    carried = life.carried.setdefault(session_id, Carried())
+    carried = life.carry(session_id, stored=resumed)
     failure: Exception | None = None
     with locked(lock_folder(), session_id) as lock, mcp_config_file(spec.mcp_servers) as mcp_config:
         words = arguments(session_id, resume=resumed, spec=spec, mcp_config=mcp_config, carried=carried)
         name = f"{NAME} {session_id[:8]}"
         async with spawn((*command, *words), cwd=spec.cwd, env=env, name=name) as child:
+            # The end of an input without a prompt costs Claude Code 2.1.332 0.4 s of CPU, a signal 0.1 s.
+            child.unused = True
             async with anyio.create_task_group() as tasks:
                 session = ClaudeSession(
                     session_id,

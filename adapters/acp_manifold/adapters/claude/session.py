@@ -278,6 +278,7 @@ class ClaudeSession:
             said = (*prompt, *turn.added)
             self._conversation.begin(turn.uuid, said)
             turn.sent = True
+            self._child.unused = False
             self._send(user_message(said, turn.uuid))
             if self._options.stale:
                 # Not asked before: the first prompt does not wait for it.

@@ -60,6 +60,11 @@ class Store:
         self._work.set()
         return row
 
+    def is_archived(self, session_id: str) -> bool:
+        """Whether the title of a session says so; reads the store, for a thread."""
+        row = self._catalogue.find(session_id)
+        return row is not None and row.archived
+
     async def tend(self) -> None:
         """Until cancelled, do behind each list's back what it did not wait for, so that the next one has it."""
         self._tended = True

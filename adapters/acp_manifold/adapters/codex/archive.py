@@ -1,18 +1,21 @@
-"""Copies of threads, and Codex' archive, through the app-server (codex-cli 0.163.0)."""
+"""Copies of threads, Codex' archive, and the end of threads for good, through the app-server (codex-cli 0.163.0)."""
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
-from acp_manifold.bridge.errors import RemoteError, SessionNotFound
+from acp_manifold.bridge.errors import BridgeError, RemoteError, SessionNotFound
 from acp_manifold.translators.narrow import JsonObject, obj, text
 
 from .faults import archived as archived_fault
-from .faults import fault_of, held, is_unknown
+from .faults import fault_of, held, is_needed_by_copies, is_unknown
 from .ids import is_thread_id
 from .locks import holder_of
 from .server import AppServer
 from .store import find_thread
+
+logger = logging.getLogger(__name__)
 
 _NOT_ARCHIVED = "no archived rollout found"
 
@@ -26,7 +29,6 @@ async def refuse_if_held(server: AppServer, home: Path, thread_id: str) -> None:
     """
     if not is_thread_id(thread_id):
         raise SessionNotFound(thread_id)
-    thread_id = thread_id.lower()
     if holder_of(home, thread_id) not in (None, server.child.pid):
         raise held(thread_id)
     row = await find_thread(server, thread_id)
@@ -73,3 +75,34 @@ async def archive_thread(server: AppServer, thread_id: str, archived: bool) -> N
         row = await find_thread(server, thread_id)
         if row is None or row.archived != archived:
             raise SessionNotFound(thread_id) from exc
+
+
+async def delete_thread(server: AppServer, thread_id: str) -> bool:
+    """Remove a thread for good, also one that is open here or archived; one that is not there is no error.
+
+    Codex unloads it before it looks whether it may, and never removes one whose history a copy is built on. That one
+    goes into the archive, where its copies find it all the same, and Codex' own list does not show it.
+
+    Returns:
+        Whether it is gone. False: copies of it are built on it.
+
+    Raises:
+        InvalidRequest: Another process has it; `data.reason` says so.
+        BackendFault: Codex refused for another reason.
+    """
+    if not is_thread_id(thread_id):
+        return True
+    try:
+        await server.client.request("thread/delete", {"threadId": thread_id})
+    except RemoteError as exc:
+        if is_unknown(exc):
+            return True
+        if not is_needed_by_copies(exc):
+            raise fault_of(exc, thread_id, "delete the session") from exc
+    else:
+        return True
+    try:
+        await archive_thread(server, thread_id, True)
+    except BridgeError as exc:
+        logger.warning("codex session %s: deleted here, and still in Codex' own list: %s", thread_id, exc.message)
+    return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
+from time import time
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
@@ -19,6 +20,7 @@ from acp_manifold.bridge.backend import SessionEvents
 from acp_manifold.bridge.errors import METHOD_NOT_FOUND
 from acp_manifold.translators.codex.approvals import INQUIRIES, Approval, Items, approval_of, polite_refusal
 from acp_manifold.translators.narrow import JsonObject, text
+from acp_manifold.translators.updates import Notice
 
 from .client import Client, RequestId
 
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from acp_manifold.translators.codex.questions import Inquiry
 
 logger = logging.getLogger(__name__)
+
+CLOCK = "currentTime/read"
+"""A request for the time, in whole seconds, where Codex is configured to ask its client (codex-cli 0.163.0)."""
 
 _Ask: TypeAlias = Callable[[], Awaitable[JsonObject]]
 """Asks the person, and gives the result for Codex."""
@@ -71,6 +76,12 @@ class Asking:
         elif inquiry is not None:
             self._begin(request_id, self._aborted(inquiry), partial(self._inquire, inquiry))
             return
+        if method == CLOCK:
+            self._client.answer(request_id, {"currentTimeAt": int(time())})
+            return
+        if not isinstance(inquiry, str):
+            words = "It was declined, and the turn goes on."
+            self._events.update(Notice("warning", f"Codex asked for `{method}`, which can't be had here", words))
         self._decline(request_id, method, params)
 
     def refuse(self, request_id: RequestId, method: str, params: JsonObject, items: Items) -> None:

@@ -53,6 +53,7 @@ class CodexBackend:
     install_hint = "pip install openai-codex-cli-bin, or npm install -g @openai/codex"
     mcp_sse = False
     has_archive = True
+    store_of = "codex"
     endpoint_types: tuple[str, ...] = ("openai",)
 
     def __init__(self) -> None:
@@ -214,7 +215,7 @@ class CodexBackend:
 
         no_login = self._no_login if spec.endpoint is None else self._has_login
         async with open_session(
-            server, spec, names, events, life.remember, new or (resume or "").lower(), no_login, life.shelf
+            server, spec, names, events, life.remember, new or resume or "", no_login, life.shelf
         ) as session:
             yield session
 
@@ -296,12 +297,13 @@ class CodexBackend:
 
         return await set_name(await self._living.need(), session_id, title)
 
-    async def delete(self, session_id: str) -> None:
-        """Remove a thread for good."""
-        from .store import delete_thread
+    async def delete(self, session_id: str) -> bool:
+        """Remove a thread for good, unless copies of it are built on it; see `Backend.delete`."""
+        if not is_thread_id(session_id):
+            return True
+        from .archive import delete_thread
 
-        if is_thread_id(session_id):
-            await delete_thread(await self._living.need(), session_id)
+        return await delete_thread(await self._living.need(), session_id)
 
     def lab(self, folder: Path, model_url: str) -> dict[str, str]:
         """Make a private home for the scripted model."""

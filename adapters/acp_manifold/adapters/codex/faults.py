@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from acp_manifold.bridge.errors import (
     BackendFault,
+    BackendGone,
     BridgeError,
     InvalidParams,
     InvalidRequest,
@@ -19,17 +20,38 @@ PROVIDER = "acp-manifold"
 """The name of the model provider that a client's endpoint is, in threads that were begun with one."""
 
 NO_ROLLOUT = "no rollout found"
+_CROWDED = "failed to initialize sqlite state runtime"
 _UNKNOWN = (NO_ROLLOUT, "thread not loaded", "thread not found", "invalid thread id", "invalid session id")
 _ARCHIVED = "is archived"
 _HELD = "already has an active writer"
 _EPHEMERAL = "ephemeral"
 _TOO_LARGE = "input_too_large"
+_ACCOUNT_CHANGED = "network permission was revoked"
+_NEEDED = "forked history still references it"
 _TURN_OVER = ("no active turn", "expected active turn id")
+
+
+def is_crowded(gone: BackendGone) -> bool:
+    """Whether an app-server ended because another was making the same home anew at that moment (codex-cli 0.163.0)."""
+    return _CROWDED in gone.message
+
+
+def met_a_login(error: RemoteError) -> bool:
+    """Whether a thread was not opened because the login changed at that moment; it can be asked for again.
+
+    What codex-cli 0.163.0 was doing with the old account then fails while it loads its configuration.
+    """
+    return _ACCOUNT_CHANGED in error.message
 
 
 def is_unknown(error: RemoteError) -> bool:
     """Whether the error says that there is no such thread (or that it is archived: the texts are the same)."""
     return error.message.startswith(_UNKNOWN)
+
+
+def is_needed_by_copies(error: RemoteError) -> bool:
+    """Whether the error says that a thread can't be deleted, since the history of a copy of it begins with its own."""
+    return _NEEDED in error.message
 
 
 def is_turn_over(error: RemoteError) -> bool:

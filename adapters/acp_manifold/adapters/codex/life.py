@@ -14,6 +14,7 @@ from acp_manifold.bridge.backend import Host, Program, SessionRow, StoreOrigin
 from acp_manifold.bridge.errors import BackendGone, BridgeError
 
 from . import program as programs
+from .faults import is_crowded
 from .index import TitleIndex
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+STARTS = 5
+"""How often the app-server is started before it is given up, if others make the same home at the same moment."""
 
 _INDEX = "session_index.jsonl"
 """Codex' list of renames, in its home."""
@@ -109,6 +113,17 @@ class Life:
         return await ask(await self.need())
 
     async def _start(self, program: Program) -> AppServer:
+        """Start it; again if it ended since another made the same home at that moment, which took that one some ms."""
+        for _ in range(STARTS - 1):
+            try:
+                return await self._start_once(program)
+            except BackendGone as exc:
+                if not is_crowded(exc):
+                    raise
+                logger.info("codex: starting again: %s", exc.message)
+        return await self._start_once(program)
+
+    async def _start_once(self, program: Program) -> AppServer:
         try:
             server: AppServer = await self._tasks.start(self._serve, program)
         except BackendGone as exc:
@@ -164,4 +179,4 @@ class Life:
         """A thread as the bridge lists it."""
         title = row.name or row.preview
         origin = self._origin(row.id, row.name) if row.name else None
-        return SessionRow(row.id, row.cwd, row.updated_at, title, origin, archived=row.archived)
+        return SessionRow(row.id, row.cwd, row.updated_at, title, origin, archived=row.archived, model=row.model)

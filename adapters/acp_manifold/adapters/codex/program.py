@@ -21,6 +21,10 @@ HOME_VARIABLE = "CODEX_HOME"
 _PACKAGE = "codex_cli_bin"
 """The import package of openai-codex-cli-bin, which brings the CLI as `bin/codex`."""
 
+_SETTINGS = ("-c", "thread_unload_delay_secs=0")
+"""A thread that nobody follows is unloaded at once, so that another program can go on with it. Without it codex-cli
+0.163.0 keeps the thread, and its writer lock, for half an hour; 0.166.0 knows the setting too."""
+
 
 def find_program() -> Program | None:
     """The CLI to start: `CODEX_PATH`, else `codex` on the PATH, else the one of openai-codex-cli-bin.
@@ -48,7 +52,7 @@ def _packaged() -> Path | None:
 
 def server_command(program: Program) -> tuple[str, ...]:
     """What to start to have an app-server on stdio."""
-    return (*program.command, "app-server")
+    return (*program.command, "app-server", *_SETTINGS)
 
 
 def login_command() -> str:

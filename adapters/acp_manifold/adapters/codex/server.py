@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from acp_manifold.bridge.backend import Program
-from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, InvalidRequest, RemoteError
+from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, BridgeError, InvalidRequest, RemoteError
 from acp_manifold.bridge.process import Child, spawn
 from acp_manifold.bridge.starting import Started
 from acp_manifold.translators.auth import Endpoint
 from acp_manifold.translators.codex.failures import without_keys
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
+from acp_manifold.translators.values import NamedTuple
 
 from .client import Client, RequestId
 from .greeting import GREETING, GREETING_ID
@@ -35,8 +37,17 @@ logger = logging.getLogger(__name__)
 _LAST_WORDS = 1.0
 """Seconds to wait for the exit status of a server that closed its output."""
 
+EARLY_THREADS = 16
+"""How many threads of sub-agents may have lines that wait for who follows them."""
+
+EARLY_LINES = 64
+"""How many lines of one of them; as of codex-cli 0.163.0 there are none, since the call is told to end before."""
+
 FINISH_LIMIT = 1.0
 """Seconds for the end of a server to wait for threads that are in the archive just now (see `stubborn`)."""
+
+UNLOAD_LIMIT = 1.0
+"""Seconds for a thread to be unloaded once nobody follows it; codex-cli 0.163.0 takes 0.02 s."""
 
 
 class Route(Protocol):
@@ -82,6 +93,8 @@ class AppServer:
         """By thread, the client's further instructions that were last said in it."""
         self.routes: dict[str, Route] = {}
         """Thread id -> who serves it."""
+        self._early: dict[str, list[_Line]] = {}
+        """What was told of threads of sub-agents before the one that began them was told to have done so."""
         self._fed: set[Route] = set()
         """Who was told something since the last read."""
         self.doubted = False
@@ -90,6 +103,7 @@ class AppServer:
         """Thread and MCP server for each fault a person was told of: a thread that comes back tells none twice."""
         self._held: dict[str, object] = {}
         self._freeing: dict[str, anyio.Event] = {}
+        self._unloading: dict[str, anyio.Event] = {}
         self._ended = anyio.Event()
         # Shielded until `finish`, so that what was begun can be brought to its end.
         self._life = anyio.CancelScope(shield=True)
@@ -224,20 +238,56 @@ class AppServer:
         """Whether somebody has the thread."""
         return thread_id in self._held
 
-    def free(self, thread_id: str) -> None:
-        """Begin to stop what a thread does and would not stop; it can be opened again afterwards."""
+    def release(self, thread_id: str, *, stubborn: bool = False) -> None:
+        """Begin to let a thread go: what it left running ends, and it is unloaded, so that anybody can open it.
+
+        Args:
+            thread_id: Which; it is in the store, or nothing is left of it.
+            stubborn: Whether its turn would not stop.
+        """
         if self.alive and self._tasks is not None and thread_id not in self._freeing:
             self._freeing[thread_id] = anyio.Event()
-            self._tasks.start_soon(self._free, thread_id)
+            self._tasks.start_soon(self._free, thread_id, stubborn)
 
-    async def _free(self, thread_id: str) -> None:
+    async def _free(self, thread_id: str, stubborn: bool) -> None:
         try:
-            await unload(self.client, thread_id)
+            if stubborn:
+                await unload(self.client, thread_id)
+            else:
+                await self._unfollow(thread_id)
+        except BridgeError as exc:
+            logger.debug("codex session %s: while it was let go: %s", thread_id, exc.message)
         finally:
             self._freeing.pop(thread_id).set()
 
+    async def _unfollow(self, thread_id: str) -> None:
+        unloaded = self._unloading[thread_id] = anyio.Event()
+        try:
+            params: JsonObject = {"threadId": thread_id}
+            clean, left = (
+                self.client.begin(method, params)
+                for method in ("thread/backgroundTerminals/clean", "thread/unsubscribe")
+            )
+            with suppress(RemoteError):
+                await self.client.result(clean)
+            if text(await self.client.result(left), "status") == "notLoaded":
+                return
+            with anyio.move_on_after(UNLOAD_LIMIT) as patience:
+                await unloaded.wait()
+            if patience.cancelled_caught:
+                logger.info("codex session %s: Codex keeps it loaded, and other programs out, for now", thread_id)
+        finally:
+            del self._unloading[thread_id]
+
+    def unloaded(self, params: JsonObject) -> None:
+        """A thread is not loaded any more."""
+        thread_id = text(params, "threadId")
+        self.led.pop(thread_id, None)
+        if thread_id in self._unloading:
+            self._unloading[thread_id].set()
+
     async def freed(self, thread_id: str) -> None:
-        """Wait until the thread is not being freed."""
+        """Wait until the thread is not being let go."""
         if thread_id in self._freeing:
             await self._freeing[thread_id].wait()
 
@@ -254,7 +304,7 @@ class AppServer:
         handler = ANYWHERE.get(method)
         if handler is not None:
             handler(self, params)
-        elif route is None:
+        elif route is None and not self._is_early(_Line(method, params)):
             logger.debug("codex: dropped %s of thread %s, which is not open here", method, thread_id)
 
     def _asked(self, request_id: RequestId, method: str, params: JsonObject) -> None:
@@ -262,8 +312,38 @@ class AppServer:
         if route is not None:
             route.asked(request_id, method, params)
             return
+        if self._is_early(_Line(method, params, request_id)):
+            return
         logger.warning("codex: refused %s of thread %s, which is not open here", method, params.get("threadId"))
         self.client.refuse(request_id, METHOD_NOT_FOUND, f"nobody here answers {method}")
+
+    def _is_early(self, line: _Line) -> bool:
+        """Whether a line is kept for a sub-agent that nobody follows yet."""
+        thread_id = text(line.params, "threadId")
+        turn = obj(line.params, "turn")
+        if line.method == "turn/started" and turn.get("rootTurnId") not in (None, turn.get("id")):
+            self._early.setdefault(thread_id, [])
+            while len(self._early) > EARLY_THREADS:
+                self._refuse(self._early.pop(next(iter(self._early))))
+        early = self._early.get(thread_id)
+        if early is None or len(early) >= EARLY_LINES:
+            return False
+        early.append(line)
+        return True
+
+    def follow(self, thread_id: str, route: Route) -> None:
+        """Have a thread of a sub-agent served, from its first line on."""
+        self.routes[thread_id] = route
+        for line in self._early.pop(thread_id, ()):
+            if line.request_id is None:
+                self._notified(line.method, line.params)
+            else:
+                self._asked(line.request_id, line.method, line.params)
+
+    def _refuse(self, lines: list[_Line]) -> None:
+        for line in lines:
+            if line.request_id is not None:
+                self.client.refuse(line.request_id, METHOD_NOT_FOUND, f"nobody here answers {line.method}")
 
     # -- titles ---------------------------------------------------------------------------------
 
@@ -350,6 +430,14 @@ class AppServer:
             route.noticed(notice)
 
 
+class _Line(NamedTuple):
+    """A notification, or a request, of the server."""
+
+    method: str
+    params: JsonObject
+    request_id: RequestId | None = None
+
+
 class _Rename:
     """A rename of ours whose notification has not come yet."""
 
@@ -367,6 +455,7 @@ ANYWHERE: dict[str, Callable[[AppServer, JsonObject], None]] = {
     "deprecationNotice": AppServer.warned,
     "warning": AppServer.warned,
     "account/rateLimits/updated": AppServer.limited,
+    "thread/closed": AppServer.unloaded,
 }
 """Notifications that count whether or not their thread is open here."""
 

@@ -27,7 +27,7 @@ from acp_manifold.bridge.errors import (
     TaskNotFound,
 )
 from acp_manifold.translators.codex.failures import failure_of, stop_of
-from acp_manifold.translators.codex.items import Updates
+from acp_manifold.translators.codex.items import OF_AGENTS, Updates
 from acp_manifold.translators.codex.prompts import INPUT_LIMIT, refused, text_size, to_input
 from acp_manifold.translators.codex.turn import Stream, item_of
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
@@ -41,13 +41,14 @@ from acp_manifold.translators.updates import (
     Text,
     TurnEnd,
     Unknown,
+    Update,
     Usage,
 )
 
 from .asking import Asking
 from .client import Asked, Client, NoAnswer, RequestId
 from .config import thread_params, usual_provider
-from .faults import NO_ROLLOUT, at_lost_endpoint, fault_of, is_turn_over
+from .faults import NO_ROLLOUT, at_lost_endpoint, fault_of, is_turn_over, met_a_login
 from .options import ThreadOptions
 from .program import codex_home
 from .running import Running
@@ -59,6 +60,7 @@ from .terminals import listed, stop, terminate
 
 if TYPE_CHECKING:
     from .commands import SlashCommands
+    from .subagents import Subagents
 
 logger = logging.getLogger(__name__)
 
@@ -121,6 +123,7 @@ class CodexSession:
         self.settings: JsonObject = {}
         """Model, permissions and the like, as Codex told them last."""
         self._commands: SlashCommands | None = None
+        self._agents: Subagents | None = None
         self._skills_known = False
         self._offering = False
         self._closed = False
@@ -144,10 +147,13 @@ class CodexSession:
     def resting(self) -> bool:
         """Whether nothing goes on; see `BackendSession.resting`. A thread without a turn could not be resumed."""
         idle = self._running is None and self._active is None and not self._stuck
+        idle = idle and not (self._agents is not None and self._agents.running)
         return idle and self._had_turn and not self._stream.open
 
     def abandon(self) -> None:
         """Tell the end of all that is open; see `BackendSession.abandon`."""
+        if self._agents is not None:
+            self._agents.abandon()
         self._tell(self._stream.fail_open())
 
     @property
@@ -184,16 +190,22 @@ class CodexSession:
     async def tasks(self) -> tuple[BackgroundTask, ...]:
         """What goes on in the background; see `BackendSession.tasks`. The id of a task is that of its item."""
         running = self._stream.commands() if self._active is not None else ()
-        return tuple(task for task in await listed(self._client, self._id) if task.id not in running)
+        agents = self._agents.tasks() if self._agents is not None else ()
+        return (*agents, *(task for task in await listed(self._client, self._id) if task.id not in running))
 
     async def task_output(self, task_id: str) -> TaskOutput:
         """What a task has printed, as far as it was told here; see `BackendSession.task_output`."""
         if all(task.id != task_id for task in await self.tasks()):
             raise TaskNotFound(self._id, task_id)
+        words = self._agents.output(task_id) if self._agents is not None else None
+        if words is not None:
+            return words
         return self._stream.printed_so_far(task_id)
 
     async def stop_task(self, task_id: str) -> None:
         """End a task; see `BackendSession.stop_task`."""
+        if self._agents is not None and self._agents.stop(task_id):
+            return
         running = self._active is not None and task_id in self._stream.commands()
         if running or not await stop(self._client, self._id, task_id):
             raise TaskNotFound(self._id, task_id)
@@ -210,7 +222,13 @@ class CodexSession:
         """Make a new thread, for which Codex was asked just now."""
         asked.taken = self._opened
         try:
-            await self._client.result(asked)
+            try:
+                await self._client.result(asked)
+            except RemoteError as exc:
+                if not met_a_login(exc):
+                    raise
+                params = thread_params(self._spec, self.servers.names)
+                await self._client.request("thread/start", params, taken=self._opened, limit=self._server.limits.slow)
         except RemoteError as exc:
             raise fault_of(exc, "", "start a session") from exc
         if self._spec.id is not None:
@@ -223,7 +241,7 @@ class CodexSession:
         self._id = thread_id
         await self._server.freed(thread_id)
         if self._server.led.get(thread_id, self._spec.endpoint) != self._spec.endpoint:
-            # codex-cli 0.163.0 keeps a thread for a minute, and then takes no other provider for it.
+            # It was not unloaded when it was let go, and a thread that is loaded takes no other provider.
             await unload(self._client, thread_id, "its endpoint is another one now")
         params: JsonObject = {
             "threadId": thread_id,
@@ -235,9 +253,10 @@ class CodexSession:
             try:
                 result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
             except RemoteError as exc:
-                if not at_lost_endpoint(exc.message):
+                if at_lost_endpoint(exc.message):
+                    params["modelProvider"] = await to_thread.run_sync(usual_provider)
+                elif not met_a_login(exc):
                     raise
-                params["modelProvider"] = await to_thread.run_sync(usual_provider)
                 result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
         except RemoteError as exc:
             raise fault_of(exc, thread_id, "resume the session") from exc
@@ -276,7 +295,10 @@ class CodexSession:
             self._server.routes[self._id] = self
             self._server.welcome(self)
         elif not self._server.is_held(self._id):
-            self._client.post("thread/unsubscribe" if self._had_turn else "thread/delete", {"threadId": self._id})
+            if self._had_turn:
+                self._server.release(self._id)
+            else:
+                self._client.post("thread/delete", {"threadId": self._id})
 
     async def _write_title(self) -> None:
         """Store the title the session was opened with; it is kept for the first turn if that fails."""
@@ -301,17 +323,18 @@ class CodexSession:
         self._server.let_go(self._id, self)
 
     async def _leave(self) -> None:
+        if self._agents is not None:
+            self._agents.leave()
         if not await self._stops():
-            self._server.free(self._id)
+            self._server.release(self._id, stubborn=True)
             await self._server.freed(self._id)
             return
         if not self._had_turn:
-            # No list of Codex' would ever show it, though it would stay: in the store if it has a title, else in
-            # the server's memory for another minute.
-            await self._last("thread/delete")
+            # No list of Codex' would ever show it, though it would stay in the store if it has a title.
+            await self._delete()
             return
-        await self._last("thread/backgroundTerminals/clean")
-        await self._last("thread/unsubscribe")
+        self._server.release(self._id)
+        await self._server.freed(self._id)
 
     async def _stops(self) -> bool:
         """Whether no turn runs any more, after an interrupt if need be."""
@@ -326,11 +349,11 @@ class CodexSession:
             return True
         return not self._server.alive
 
-    async def _last(self, method: str) -> None:
+    async def _delete(self) -> None:
         try:
-            await self._client.request(method, {"threadId": self._id})
+            await self._client.request("thread/delete", {"threadId": self._id})
         except BridgeError as exc:
-            logger.debug("codex session %s: %s while it was closed: %s", self._id, method, exc.message)
+            logger.debug("codex session %s: it could not be deleted when it was closed: %s", self._id, exc.message)
 
     async def gone(self) -> BackendGone:
         """Wait until the thread is no longer served."""
@@ -420,6 +443,8 @@ class CodexSession:
     async def interrupt(self) -> None:
         """Have Codex stop the running turn; its questions are taken back first."""
         run = self._running
+        if self._agents is not None:
+            self._agents.interrupt()
         if run is None and self._commands is not None:
             self._commands.interrupt()
         if run is None and self._active is None:
@@ -557,11 +582,12 @@ class CodexSession:
         def taken(result: JsonObject) -> None:
             # What runs in the background belongs to the conversation that is left.
             self._tell(self._stream.fail_open())
+            if self._agents is not None:
+                self._agents.leave()
             self._stream, self._had_turn = Stream(), False
             self._server.let_go(before, self)
             self._opened(result)
-            for method in ("thread/backgroundTerminals/clean", "thread/unsubscribe"):
-                self._client.post(method, {"threadId": before})
+            self._server.release(before)
             if not self._closed:
                 self._events.moved(self._id)
 
@@ -584,6 +610,8 @@ class CodexSession:
         turn_id = params.get("turnId")
         if turn_id is not None and turn_id == self._active:
             self._tell(self._stream.translate(method, params))
+            if method == "item/completed" and obj(params, "item").get("type") in OF_AGENTS:
+                self._subagents().spoken_of(obj(params, "item"))
             return
         handler = OF_THREAD.get(method)
         if handler is not None:
@@ -592,6 +620,22 @@ class CodexSession:
             self._tell(self._stream.translate(method, params))
         else:
             logger.debug("codex session %s: dropped %s of turn %s", self._id, method, turn_id)
+
+    def _subagents(self) -> Subagents:
+        # Imported with the first sub-agent: few sessions have any.
+        from .subagents import Subagents
+
+        if self._agents is None:
+            self._agents = Subagents(self._server, self, self._asking)
+        return self._agents
+
+    def tell(self, update: Update) -> None:
+        """Tell the clients; of a sub-agent."""
+        self._events.update(update)
+
+    def hears_questions(self) -> bool:
+        """Whether a sub-agent may ask; see `Owner`."""
+        return not self._closed and not (self._running is not None and self._running.cancelling)
 
     def _tell(self, updates: Updates) -> None:
         for update in updates:

@@ -1,13 +1,14 @@
-"""Codex' own store of threads, through the app-server: list, find, replay, title, delete."""
+"""Codex' own store of threads, through the app-server: list, find, replay, title."""
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 
 from acp_manifold.bridge.backend import ListQuery
 from acp_manifold.bridge.errors import BackendFault, BridgeError, RemoteError, SessionNotFound
-from acp_manifold.translators.codex.items import is_review_again, replayed, review_in
+from acp_manifold.translators.codex.items import OF_AGENTS, is_review_again, replayed, review_in
 from acp_manifold.translators.codex.threads import ThreadRow, row_of
 from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, obj, text
 from acp_manifold.translators.updates import Unknown, Update
@@ -16,6 +17,8 @@ from .client import Asked
 from .faults import archived, fault_of, is_unknown, is_unsupported
 from .ids import is_thread_id
 from .server import AppServer
+
+logger = logging.getLogger(__name__)
 
 _PAGE = 100
 """Rows and items a page; codex-cli 0.163.0 gives no more than 100 rows."""
@@ -26,16 +29,23 @@ _FIRST = 20
 _AFTER_ALL = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
+_KINDS = (None, ("exec", "appServer"))
+"""The kinds of threads to list, a request each: those a person talked in, which no list of kinds names all of
+(a custom one has no name), and those of `codex exec` and its like, which are in no other list (codex-cli 0.163.0)."""
+
+
 async def list_threads(server: AppServer, query: ListQuery) -> list[ThreadRow]:
     """Threads of the store, ordered by (time, id), descending; Codex keeps the archived ones in a list of their own."""
-    if query.archived != "include":
-        return await _list(server, query, archived=query.archived == "only")
-    rows = await _list(server, query, archived=False) + await _list(server, query, archived=True)
-    return sorted(rows, key=_place, reverse=True)[: query.limit]
+    archives = {"exclude": (False,), "only": (True,)}.get(query.archived, (False, True))
+    found: dict[str, ThreadRow] = {}
+    for of_archive in archives:
+        for kinds in _KINDS:
+            found |= {row.id: row for row in await _list(server, query, kinds, archived=of_archive)}
+    return sorted(found.values(), key=_place, reverse=True)[: query.limit]
 
 
-async def _list(server: AppServer, query: ListQuery, *, archived: bool) -> list[ThreadRow]:
-    """One of the two lists.
+async def _list(server: AppServer, query: ListQuery, kinds: Sequence[str] | None, *, archived: bool) -> list[ThreadRow]:
+    """One of the lists.
 
     Codex orders by milliseconds and tells seconds: within the second of the last row wanted all rows
     are read, and put in order here.
@@ -43,7 +53,7 @@ async def _list(server: AppServer, query: ListQuery, *, archived: bool) -> list[
     rows: list[ThreadRow] = []
     cursor = _cursor(query.before[0]) if query.before else None
     while True:
-        page = await _page(server, query, cursor, archived=archived)
+        page = await _page(server, query, kinds, cursor, archived=archived)
         found = [row for raw in as_objects(page.get("data")) if (row := row_of(raw)) is not None]
         rows += [row for row in found if query.before is None or _place(row) < query.before]
         following = as_str(page.get("nextCursor"))
@@ -66,7 +76,9 @@ def _cursor(updated_at: str) -> str:
     return f"{updated_at[:19]}.999Z|{_AFTER_ALL}"
 
 
-async def _page(server: AppServer, query: ListQuery, cursor: str | None, *, archived: bool) -> JsonObject:
+async def _page(
+    server: AppServer, query: ListQuery, kinds: Sequence[str] | None, cursor: str | None, *, archived: bool
+) -> JsonObject:
     params: JsonObject = {
         "limit": max(1, min(_PAGE, query.limit + 1)),
         "sortKey": "recency_at",
@@ -76,6 +88,8 @@ async def _page(server: AppServer, query: ListQuery, cursor: str | None, *, arch
     }
     if query.cwd is not None:
         params["cwd"] = _spellings(query.cwd)
+    if kinds is not None:
+        params["sourceKinds"] = list(kinds)
     if archived:
         params["archived"] = True
     if cursor is not None:
@@ -142,44 +156,79 @@ async def _why_not(server: AppServer, thread_id: str, error: RemoteError) -> Bri
     return fault_of(error, thread_id, "store the title")
 
 
-async def delete_thread(server: AppServer, thread_id: str) -> None:
-    """Remove a thread for good, also one that is open here or archived; one that is not there is no error."""
-    if not is_thread_id(thread_id):
-        return
-    try:
-        await server.client.request("thread/delete", {"threadId": thread_id})
-    except RemoteError as exc:
-        if not is_unknown(exc):
-            raise fault_of(exc, thread_id, "delete the session") from exc
-
-
 async def replay_thread(
     server: AppServer, thread_id: str, emit: Callable[[Update], None], room: Callable[[], Awaitable[None]]
 ) -> None:
     """Tell the whole history of a thread, page by page, each item once, as fast as `room` lets it.
+
+    What a sub-agent did comes behind the call that began it, up to its latest words.
 
     Raises:
         SessionNotFound: No such thread.
     """
     if not is_thread_id(thread_id):
         raise SessionNotFound(thread_id)
-    seen: set[str] = set()
     review: str | None = None
-    asked: Asked | None = _ask_for_items(server, thread_id, None, _FIRST)
-    while asked is not None:
-        items, cursor = await _items(server, thread_id, asked)
-        # Codex reads on while this page is told.
-        asked = None if cursor is None else _ask_for_items(server, thread_id, cursor, _PAGE)
+    agents: set[str] = set()
+    async for items in _pages(server, thread_id):
         for item in items:
-            item_id = text(item, "id")
-            if item_id in seen or is_review_again(item, review):
+            if is_review_again(item, review):
                 continue
-            seen.add(item_id)
             review = review_in(item)
             for update in replayed(item):
                 if not isinstance(update, Unknown):
                     emit(update)
+            if item.get("type") in OF_AGENTS:
+                await _replay_agents(server, item, "", agents, emit, room)
         await room()
+
+
+async def _replay_agents(
+    server: AppServer,
+    item: JsonObject,
+    parent: str,
+    told: set[str],
+    emit: Callable[[Update], None],
+    room: Callable[[], Awaitable[None]],
+) -> None:
+    """Tell what the sub-agents did that an item began; those that are `told` already not again."""
+    # Imported with the first sub-agent: few histories have any.
+    from acp_manifold.translators.codex.subagents import SubagentStream, reached
+
+    for found in reached(item):
+        if not found.works or found.thread in told or not is_thread_id(found.thread):
+            continue
+        told.add(found.thread)
+        agent = SubagentStream(found, parent)
+        _emit_all(agent.begun(), emit)
+        try:
+            async for items in _pages(server, found.thread):
+                for inner in items:
+                    _emit_all(agent.replayed(inner), emit)
+                    if inner.get("type") in OF_AGENTS:
+                        await _replay_agents(server, inner, agent.call, told, emit, room)
+                await room()
+        except SessionNotFound:
+            # Deleted by itself; what it was asked is in the call.
+            logger.info("codex: the sub-agent %s has no history any more", found.thread)
+        _emit_all([*agent.outcome(), *agent.ended()], emit)
+
+
+def _emit_all(updates: Iterable[Update], emit: Callable[[Update], None]) -> None:
+    for update in updates:
+        emit(update)
+
+
+async def _pages(server: AppServer, thread_id: str) -> AsyncIterator[list[JsonObject]]:
+    """The items of a thread in order, each once; Codex reads on while a page is told."""
+    seen: set[str] = set()
+    asked: Asked | None = _ask_for_items(server, thread_id, None, _FIRST)
+    while asked is not None:
+        items, cursor = await _items(server, thread_id, asked)
+        asked = None if cursor is None else _ask_for_items(server, thread_id, cursor, _PAGE)
+        fresh = {text(item, "id"): item for item in items if text(item, "id") not in seen}
+        seen.update(fresh)
+        yield list(fresh.values())
 
 
 def _ask_for_items(server: AppServer, thread_id: str, cursor: str | None, limit: int) -> Asked:

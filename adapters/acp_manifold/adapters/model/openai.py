@@ -12,6 +12,9 @@ from .script import Call, Shell, choose
 TOOL_SEARCH = "tool_search"
 """The tool by which the model finds others."""
 
+_OF_AGENTS = ("multi_agent_v1", "collaboration")
+"""The namespaces of the tools for sub-agents: without, and with the feature `multi_agent_v2` (codex-cli 0.163.0)."""
+
 _BACKGROUND_YIELD_MS = 300
 """How long Codex looks at a command before it lets it run on by itself."""
 
@@ -51,13 +54,14 @@ def _item(call: Call) -> JsonObject:
     """A call as an output item, without its ids.
 
     Codex offers the tools of MCP servers through `tool_search` alone, and takes a call of one by its namespace and
-    its name, whether or not it was searched for (codex-cli 0.163.0).
+    its name, whether or not it was searched for; so it is with those for sub-agents (codex-cli 0.163.0).
     """
     name, arguments = _tool(call)
     if name == TOOL_SEARCH:
         return {"type": "tool_search_call", "execution": "client", "arguments": arguments}
     server, separator, tool = name.rpartition("__")
-    place = {"namespace": server} if separator and server.startswith("mcp__") else {}
+    spaced = separator and (server.startswith("mcp__") or server in _OF_AGENTS)
+    place = {"namespace": server} if spaced else {}
     return {"type": "function_call", "name": tool if place else name, **place, "arguments": json.dumps(arguments)}
 
 

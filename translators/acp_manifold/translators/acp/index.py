@@ -36,6 +36,7 @@ class Details(NamedTuple):
     last_prompt_at: str | None = None
     """ISO 8601 with a zone, as all times."""
     last_turn_ended_at: str | None = None
+    model: str | None = None
 
 
 def list_options(params: JsonObject) -> ListOptions:
@@ -92,6 +93,7 @@ def with_details(row: JsonObject, details: Details) -> JsonObject:
         "lastPromptAt": details.last_prompt_at,
         "state": details.state,
         "lastTurnEndedAt": details.last_turn_ended_at,
+        "model": details.model,
     }
     air = {key: value for key, value in fields.items() if value is not None}
     meta = as_object(row.get("_meta"))

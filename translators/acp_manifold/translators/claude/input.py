@@ -71,7 +71,7 @@ def _blocks(content: Content) -> list[JsonObject]:
         case Image():
             return _picture(content)
         case ResourceLink():
-            return [_said(_mention(content.uri, content.name))]
+            return [_said(mention(content.uri, content.name))]
         case TextResource():
             return [_said(link(content.uri))]
         case BlobResource():
@@ -95,10 +95,10 @@ def _picture(image: Image) -> list[JsonObject]:
         return [*([_said(link(uri))] if uri else []), _attached("image", image.mime_type, image.data)]
     if uri.startswith(("https://", "http://")):
         return [{"type": "image", "source": {"type": "url", "url": uri}}]
-    return [_said(_mention(uri, uri))]
+    return [_said(mention(uri, uri))]
 
 
-def _mention(uri: str, name: str) -> str:
+def mention(uri: str, name: str) -> str:
     """A file as a person mentions it in Claude Code, which then reads it; anything else as a Markdown link."""
     path = file_path(uri)
     if path is None or '"' in path or "\n" in path:

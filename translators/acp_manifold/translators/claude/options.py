@@ -36,8 +36,13 @@ _MODES = (
     Choice(BYPASS, "Bypass permissions", "Runs everything without asking"),
 )
 
+DEFAULT = "default"
+"""As an effort: that of the person's settings again, or else of the model."""
+
 _DEFAULT_MODEL = "default"
 _NO_AGENT = Choice("default", "Default", "Claude Code itself")
+
+_DEFAULT_EFFORT = Choice(DEFAULT, "Default", "The effort of your settings, or else of the model, again")
 
 _SUBAGENTS = frozenset({"claude", "Explore", "general-purpose", "Plan", "statusline-setup"})
 """Agents of the CLI's own, which work for the main one and are none a person would talk to."""
@@ -174,7 +179,7 @@ def options(
     efforts = model.efforts if model is not None else ()
     if held.effort is not None and efforts:
         names = efforts if held.effort in efforts else (*efforts, held.effort)
-        levels = tuple(Choice(name, name.capitalize()) for name in names)
+        levels = (*(Choice(name, name.capitalize()) for name in names), _DEFAULT_EFFORT)
         found.append(ConfigOption(EFFORT, "Effort", held.effort, levels, "thought_level"))
     if model is not None and model.fast:
         found.append(ConfigOption(FAST, "Fast mode", held.fast, (), "model_config", _fast_words(held)))
@@ -232,6 +237,8 @@ def request(option_id: str, value: str | bool, held: Held) -> JsonObject:
     if option_id == EFFORT and held.ultracode:
         # A change of the effort alone turns it off (Claude Code 2.1.284 and later).
         settings["ultracode"] = True
+    if option_id == EFFORT and value == DEFAULT:
+        settings[_KEYS[EFFORT]] = None
     if option_id == AGENT and value == _NO_AGENT.value:
         settings = {_KEYS[AGENT]: None}
     return {"subtype": "apply_flag_settings", "settings": settings}

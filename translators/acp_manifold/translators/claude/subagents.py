@@ -22,9 +22,6 @@ from acp_manifold.translators.updates import (
 from . import tools
 from .frames import Assistant, User
 
-TOOLS = frozenset({"Agent", "Task"})
-"""The tools that set a sub-agent to work."""
-
 
 class Subagents:
     """The sub-agents of one session that have not ended."""
@@ -41,9 +38,7 @@ class Subagents:
     def begun(self, call_id: str, tool_input: JsonObject, parent: str = "") -> list[Update]:
         """A sub-agent is set to work."""
         self._running[call_id] = parent
-        title = text(tool_input, "description") or text(tool_input, "subagent_type") or "Sub-agent"
-        agent = Subagent(call_id, "running", title, text(tool_input, "subagent_type") or None)
-        return [_within(parent, agent)]
+        return [within(parent, begun(call_id, tool_input))]
 
     def ended(self, call_id: str) -> list[Update]:
         """A sub-agent is done, if the call began one: what it left open has failed."""
@@ -56,7 +51,7 @@ class Subagents:
         for inner in left:
             del self._calls[inner]
             told += [*self.ended(inner), OfSubagent(call_id, ToolCallUpdate(inner, status="failed"))]
-        return [*told, _within(parent, Subagent(call_id, "idle"))]
+        return [*told, within(parent, Subagent(call_id, "idle"))]
 
     def last_words(self, call_id: str) -> str | None:
         """What the agent of this call said last, if it still runs: the result of one that runs in the background."""
@@ -85,7 +80,7 @@ class Subagents:
         call_id, name, tool_input = text(block, "id"), text(block, "name"), obj(block, "input")
         self._calls[call_id] = (agent, name)
         told: list[Update] = [OfSubagent(agent, tools.call(call_id, name, tool_input, self._cwd))]
-        return told + (self.begun(call_id, tool_input, agent) if name in TOOLS else [])
+        return told + (self.begun(call_id, tool_input, agent) if name in tools.AGENT_TOOLS else [])
 
     def heard(self, frame: User) -> list[Update]:
         """Results of what a sub-agent called, or a message to it."""
@@ -106,5 +101,12 @@ class Subagents:
         return told
 
 
-def _within(parent: str, agent: Subagent) -> Update:
+def begun(call_id: str, tool_input: JsonObject) -> Subagent:
+    """A sub-agent that a call sets to work."""
+    title = text(tool_input, "description") or text(tool_input, "subagent_type") or "Sub-agent"
+    return Subagent(call_id, "running", title, text(tool_input, "subagent_type") or None)
+
+
+def within(parent: str, agent: Subagent) -> Update:
+    """What is told of a sub-agent, in the conversation of the sub-agent that set it to work, if one did."""
     return OfSubagent(parent, agent) if parent else agent

@@ -28,6 +28,9 @@ from acp_manifold.translators.updates import (
 )
 from acp_manifold.translators.values import NamedTuple
 
+AGENT_TOOLS = frozenset({"Agent", "Task"})
+"""The tools that set a sub-agent to work."""
+
 CALL_BLOCKS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 """Types of content blocks that call a tool."""
 

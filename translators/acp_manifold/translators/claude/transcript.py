@@ -7,10 +7,12 @@ from acp_manifold.translators.claude.frames import message_blocks
 from acp_manifold.translators.claude.records import (
     added_content,
     agent_blocks,
+    is_by_person,
     is_sidechain,
     typed_content,
     working_directory,
 )
+from acp_manifold.translators.claude.typed_commands import command_of, printed_by
 from acp_manifold.translators.narrow import JsonObject, obj, text
 from acp_manifold.translators.updates import Compaction, MessageChunk, Text, ToolCallUpdate, Update
 
@@ -18,21 +20,37 @@ from acp_manifold.translators.updates import Compaction, MessageChunk, Text, Too
 class History:
     """Fed with the records of one transcript, from the first to the last."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, sidechain: bool = False) -> None:
+        """
+        Args:
+            sidechain: Whether it is the transcript of a sub-agent, whose records are all marked so.
+        """
+        self._sidechain = sidechain
         self._seen: set[str] = set()
         self._calls: dict[str, str] = {}
         self._plan = plans.Tasks()
+        self._model: MessageChunk | None = None
+        """A `/model` that may not have been typed, as what it printed will tell."""
 
     def feed(self, record: JsonObject) -> list[Update]:
         """The updates of one record; most records have none."""
+        model, self._model = self._model, None
+        updates = self._feed(record)
+        if model is None or (record.get("type") == "user" and printed_by(obj(record, "message"))):
+            # Of a model that a client has set Claude Code 2.1.332 makes a record as if it was typed, and of what it
+            # prints another user record, where that of a command is none.
+            return updates if model is None else []
+        return [model, *updates]
+
+    def _feed(self, record: JsonObject) -> list[Update]:
         kind = record.get("type")
         if kind == "attachment" and self._is_new(record):
             attachment = obj(record, "attachment")
             uuid = text(attachment, "source_uuid") or None
             return [MessageChunk("user", content, uuid) for content in added_content(attachment)]
-        if kind == "system" and record.get("subtype") == "compact_boundary" and self._is_new(record):
-            return self._compaction(record)
-        if kind not in ("user", "assistant") or is_sidechain(record) or not self._is_new(record):
+        if kind == "system" and self._is_new(record):
+            return self._system(record)
+        if kind not in ("user", "assistant") or is_sidechain(record) is not self._sidechain or not self._is_new(record):
             return []
         return self._assistant(record) if kind == "assistant" else self._user(record)
 
@@ -41,7 +59,8 @@ class History:
         left = (call_id for call_id, name in self._calls.items() if name not in plans.TOOLS)
         failed: list[Update] = [ToolCallUpdate(call_id, status="failed") for call_id in left]
         self._calls = {}
-        return failed
+        model, self._model = self._model, None
+        return failed if model is None else [model, *failed]
 
     def _is_new(self, record: JsonObject) -> bool:
         uuid = text(record, "uuid")
@@ -89,9 +108,23 @@ class History:
         compaction = f"compaction-{text(record, 'uuid')}"
         return [Compaction(compaction, "in_progress"), Compaction(compaction, "completed")]
 
+    def _system(self, record: JsonObject) -> list[Update]:
+        if record.get("subtype") == "compact_boundary":
+            return self._compaction(record)
+        printed = printed_by(record) if record.get("subtype") == "local_command" else None
+        return [MessageChunk("agent", Text(printed), text(record, "uuid") or None)] if printed else []
+
     def _user(self, record: JsonObject) -> list[Update]:
         uuid = text(record, "uuid") or None
         updates: list[Update] = [MessageChunk("user", content, uuid) for content in typed_content(record)]
+        if not updates and is_by_person(record):
+            message = obj(record, "message")
+            if (command := command_of(message)) is not None and command.startswith("/model "):
+                self._model = MessageChunk("user", Text(command), uuid)
+            elif command is not None:
+                updates.append(MessageChunk("user", Text(command), uuid))
+            if (printed := printed_by(message)) is not None:
+                updates.append(MessageChunk("agent", Text(printed), uuid))
         blocks = message_blocks(obj(record, "message"))
         results = [block for block in blocks if block.get("type") == "tool_result"]
         structured = record.get("toolUseResult") if len(results) == 1 else None

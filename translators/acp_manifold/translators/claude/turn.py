@@ -49,7 +49,6 @@ from .frames import (
     context_tokens,
 )
 from .steering import Priority, Steered, joined
-from .subagents import TOOLS as AGENTS
 from .subagents import Subagents
 
 _NOTHING: list[Update] = []
@@ -211,7 +210,7 @@ class Conversation:
         if open_call is not None and open_call.known:
             return []
         call = tools.call if open_call is None else tools.known
-        agent = self._agents.begun(call_id, tool_input) if name in AGENTS else []
+        agent = self._agents.begun(call_id, tool_input) if name in tools.AGENT_TOOLS else []
         return [call(call_id, name, tool_input, self._cwd), *agent]
 
     def _served(self, block: JsonObject) -> list[Update]:

@@ -266,6 +266,9 @@ TOOLS: dict[str, tuple[Opener, Closer]] = {
 }
 """Item type -> what tells its start and its end; these items are tool calls to a client."""
 
+OF_AGENTS = frozenset({"collabAgentToolCall", "subAgentActivity"})
+"""The item types that speak of sub-agents."""
+
 SILENT = {
     "hookPrompt": "what a hook adds for the model",
     "functionCallOutput": "what a tool without an item of its own gave the model",

@@ -39,6 +39,8 @@ class ThreadRow(NamedTuple):
     path: str | None
     """The rollout file, which may not exist yet."""
     archived: bool
+    model: str | None = None
+    """The model it runs with, or ran with last."""
 
     @property
     def updated_at(self) -> str:
@@ -63,6 +65,7 @@ def row_of(thread: JsonObject) -> ThreadRow | None:
         preview=typed(text(thread, "preview").strip()),
         path=path,
         archived=path is not None and "/archived_sessions/" in path,
+        model=as_str(thread.get("model")) or None,
     )
 
 

@@ -1,0 +1,463 @@
+"""A session that the interactive program serves: its start, its turns, its questions, its end.
+
+What the program does is known from three places, each read when it changes: the transcript (what was
+said and done, and a turn's end), the registry (whether it is at work), its hooks (text as it streams, and
+questions). The screen only says whether something can be typed.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from acp_manifold.adapters.claude.carried import Carried
+from acp_manifold.adapters.claude_tui.asking import Asking
+from acp_manifold.adapters.claude_tui.keyboard import ENTER_AGAIN, ENTERS, Keyboard
+from acp_manifold.adapters.claude_tui.paste import letters, safe
+from acp_manifold.adapters.claude_tui.paste import prompt as safe_prompt
+from acp_manifold.adapters.claude_tui.pty import Terminal
+from acp_manifold.adapters.claude_tui.readiness import RESTING, Standing
+from acp_manifold.adapters.claude_tui.screen import Screen
+from acp_manifold.adapters.claude_tui.title import TypedTitle
+from acp_manifold.adapters.claude_tui.transcript import Follower
+from acp_manifold.bridge.backend import SessionEvents, SessionSpec
+from acp_manifold.bridge.errors import (
+    BackendFault,
+    BackendGone,
+    BridgeError,
+    InvalidParams,
+    LoginNeeded,
+    TaskNotFound,
+)
+from acp_manifold.translators.claude.endings import Failure
+from acp_manifold.translators.claude.records import title_of, unmarked
+from acp_manifold.translators.claude.terminal import TerminalConversation
+from acp_manifold.translators.claude.typed import typed_parts
+from acp_manifold.translators.narrow import JsonObject, text
+from acp_manifold.translators.updates import BackgroundTask, ConfigOption, Notice, Prompt, TaskOutput, TurnEnd, Update
+
+logger = logging.getLogger(__name__)
+
+ACCEPT_LIMIT: Final = 15.0
+"""Seconds in which a prompt that has left the input box is taken; 0.05 are usual, several on a busy machine."""
+
+LAST_ROWS: Final = 0.5
+"""Seconds after the end of work for the last records; 0.11 are usual (2.1.332)."""
+
+MISSING_ROWS: Final = 3.0
+"""The same while the last record is not one that a turn ends with."""
+
+THOUGHT_LAG: Final = 0.11
+"""Seconds by which the record of a thought may come behind the first line of the text after it (2.1.332)."""
+
+ESCAPE_AGAIN: Final = 2.0
+"""Seconds to wait for the end of work after Escape, before it is pressed again."""
+
+ESCAPES: Final = 5
+
+DIALOG_LIMIT: Final = 5.0
+"""Seconds between two looks whether a dialog is open that nobody was asked about."""
+
+CANCEL: Final = "Cancel the turn to go on. If `disableAllHooks` is in your settings of Claude Code, take it out."
+
+
+@dataclass(slots=True)
+class _Turn:
+    """The prompt that runs."""
+
+    expected: str = ""
+    """What was typed, letters and digits of it."""
+    go: anyio.Event = field(default_factory=anyio.Event)
+    entered: int = 0
+    """When Enter was pressed, in milliseconds since 1970; 0: not yet."""
+    submitted: bool = False
+    """Whether the hook has told of it."""
+    blocked: bool = False
+    """Whether something else was submitted in its place, and stopped."""
+    interrupted: bool = False
+    told: bool = False
+    """Whether the person knows of a dialog that nobody can answer."""
+
+
+class TuiSession:
+    """One program, one conversation. Made by `serve`, which owns the program."""
+
+    def __init__(
+        self,
+        session_id: str,
+        terminal: Terminal,
+        screen: Screen,
+        standing: Standing,
+        path: Path,
+        tasks: TaskGroup,
+        spec: SessionSpec,
+        events: SessionEvents,
+        carried: Carried,
+        *,
+        resumed: bool,
+    ) -> None:
+        self._id = session_id
+        self._terminal = terminal
+        self._screen = screen
+        self._standing = standing
+        self._tasks = tasks
+        self._events = events
+        self._talk = TerminalConversation(spec.cwd)
+        self._follower = Follower(path, self._recorded)
+        self._keyboard = Keyboard(terminal, screen, standing)
+        self._title = TypedTitle(
+            session_id, path, spec.title, self._keyboard, standing, tasks, self.ready, stored=resumed
+        )
+        self._asking = Asking(self._talk, standing, events, spec.cwd, carried, self._tell)
+        self._up = anyio.Event()
+        self._turn: _Turn | None = None
+        self._failure: BridgeError | None = None
+        """Why it did not come up."""
+        self._gone_event = anyio.Event()
+        terminal.farewell = self._farewell
+
+    @property
+    def id(self) -> str:
+        """The program's own session id."""
+        return self._id
+
+    @property
+    def lost(self) -> bool:
+        """Whether the program is gone; see `BackendSession.lost`."""
+        return self._standing.gone is not None
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing goes on; see `BackendSession.resting`."""
+        return self._up.is_set() and self._turn is None and not self.lost and self._standing.status.name == "idle"
+
+    @property
+    def options(self) -> tuple[ConfigOption, ...]:
+        """None so far."""
+        return ()
+
+    async def set_option(self, option_id: str, value: str | bool) -> None:
+        """See `BackendSession.set_option`."""
+        raise InvalidParams(f"configId: the interactive program has no option {option_id[:40]!r} that can be set here")
+
+    def abandon(self) -> None:
+        """Tell the end of all that is open; see `BackendSession.abandon`."""
+        self._tell(self._talk.abandon())
+
+    @property
+    def background(self) -> tuple[BackgroundTask, ...]:
+        """None that could be told here; see `BackendSession.background`."""
+        return ()
+
+    async def tasks(self) -> tuple[BackgroundTask, ...]:
+        """None that could be told here."""
+        return ()
+
+    async def task_output(self, task_id: str) -> TaskOutput:
+        """See `BackendSession.task_output`."""
+        raise TaskNotFound(self._id, task_id)
+
+    async def stop_task(self, task_id: str) -> None:
+        """See `BackendSession.stop_task`."""
+        raise TaskNotFound(self._id, task_id)
+
+    async def steer(self, prompt: Prompt) -> bool:
+        """Nothing is added to a turn: what is typed meanwhile would be a prompt of its own."""
+        return False
+
+    async def rename(self, title: str) -> str:
+        """Store a title; see `BackendSession.rename`."""
+        return await self._title.rename(title)
+
+    def title_appended(self, title: str) -> bool:
+        """A title was appended to the transcript, by the program or by another one; True if it is out of date."""
+        return self._title.appended(title)
+
+    async def generate_title(self, prompt_text: str) -> str | None:
+        """None: the program names its sessions itself, which is heard from the transcript."""
+        return None
+
+    async def keep_generated(self, title: str) -> None:
+        """Nothing to do."""
+
+    async def gone(self) -> BackendGone:
+        """Wait until the program is gone and tell why."""
+        await self._gone_event.wait()
+        return self._standing.gone or BackendGone("Claude Code is gone")
+
+    # -- turns ----------------------------------------------------------------------------------
+
+    async def prompt(self, prompt: Prompt) -> TurnEnd:
+        """Run one turn; see `BackendSession.prompt`."""
+        words, contexts = typed_parts(prompt)
+        parts = [safe_prompt(words), *(f"\n{safe(context)}" for context in contexts)]
+        if not any(parts):
+            raise InvalidParams("prompt: nothing in it can be typed")
+        turn = self._turn = _Turn(letters("".join(parts)))
+        try:
+            await self.ready(turn)
+            if not turn.interrupted:
+                await self._title.first()
+            if not turn.interrupted:
+                await self._submit(turn, prompt, parts)
+            if not turn.entered:
+                return TurnEnd("cancelled")
+            logger.debug("%s: the prompt is taken", self._terminal.name)
+            await self._end_of(turn)
+            logger.debug("%s: the turn is over", self._terminal.name)
+            return self._outcome(turn)
+        except BackendGone as exc:
+            # Taken or not: once Enter was pressed, it may be in the store.
+            exc.untaken = not turn.entered and self._failure is None
+            raise
+        finally:
+            self._turn = None
+            self._tasks.start_soon(self._title.settle)
+
+    async def _submit(self, turn: _Turn, prompt: Prompt, parts: list[str]) -> None:
+        """Type the prompt and see that it is taken, as it is and as nothing else."""
+        async with self._keyboard.using:
+            for _ in range(2):
+                await self._at_the_prompt()
+                await self._keyboard.clear()
+                self._talk.expect(prompt)
+                for number, part in enumerate(parts):
+                    await self._keyboard.put(part, whole=number > 0)
+                if turn.interrupted:
+                    await self._keyboard.clear()
+                    return
+                turn.blocked = False
+                await self._press_enter(turn)
+                if not turn.blocked:
+                    return
+        raise BackendFault("Claude Code took something else than the prompt, which was stopped; send it again")
+
+    async def _press_enter(self, turn: _Turn) -> None:
+        logger.debug("%s: a prompt is typed", self._terminal.name)
+        turn.entered = int(time.time() * 1000)
+        for _ in range(ENTERS):
+            await self._keyboard.enter()
+            taken = await self._standing.until(lambda: self._taken(turn), ENTER_AGAIN)
+            if taken is None and (turn.submitted or not self._keyboard.box):
+                taken = await self._standing.until(lambda: self._taken(turn), ACCEPT_LIMIT)
+            if taken is not None:
+                return
+            if turn.submitted:
+                raise BackendFault("Claude Code has not taken the prompt: a hook in your settings may have stopped it")
+        raise BackendFault("Claude Code does not take the prompt; close the session and open it again")
+
+    def _taken(self, turn: _Turn) -> bool | None:
+        """Whether the prompt is in the transcript, or what came in its place was stopped.
+
+        The hook comes earlier; but until then the program may queue the prompt, and would join to it whatever is
+        typed meanwhile (2.1.332).
+        """
+        return self._talk.accepted or turn.blocked or None
+
+    async def _at_the_prompt(self) -> None:
+        """Wait until it is at rest with its input box there: a turn of its own may run.
+
+        Raises:
+            BridgeError: A dialog stands there.
+        """
+
+        def look() -> bool | None:
+            return True if self._standing.is_ready or self._screen.look().dialog is not None else None
+
+        while await self._standing.until(look, 3600.0) is None:
+            logger.info("%s: still waits for the program to be at rest", self._terminal.name)
+        dialog = self._screen.look().dialog
+        if dialog is not None:
+            raise self._standing.blocked(dialog)
+
+    async def _end_of(self, turn: _Turn) -> None:
+        """Wait for the end of a turn, its last record included."""
+        while await self._standing.until(lambda: self._over(turn), DIALOG_LIMIT) is None:
+            if self._waits_unasked and not turn.told:
+                turn.told = True
+                self._events.update(Notice("error", "Claude Code shows a dialog that can't be put to you here", CANCEL))
+        if not self._talk.over:
+            soon = self._talk.answered or turn.interrupted
+            await self._standing.until(lambda: self._talk.over or None, LAST_ROWS if soon else MISSING_ROWS)
+
+    @property
+    def _waits_unasked(self) -> bool:
+        """Whether a dialog is open that no hook has told of: hooks may be turned off in the person's settings."""
+        return self._standing.status.name == "waiting" and not self._asking.open
+
+    def _over(self, turn: _Turn) -> bool | None:
+        status = self._standing.status
+        return self._talk.over or (status.name in RESTING and status.since > turn.entered) or None
+
+    def _outcome(self, turn: _Turn) -> TurnEnd:
+        self._follower.read()
+        self._tell(self._talk.finish(interrupted=turn.interrupted))
+        outcome = self._talk.outcome
+        if turn.interrupted or outcome is None:
+            return TurnEnd("cancelled" if turn.interrupted else "end_turn")
+        if not isinstance(outcome, Failure):
+            return outcome
+        if outcome.kind == "login":
+            raise LoginNeeded(f"{outcome.text} (run `claude auth login` in a terminal, or set ANTHROPIC_API_KEY)")
+        raise BackendFault(outcome.text)
+
+    async def interrupt(self) -> None:
+        """Stop the running turn; see `BackendSession.interrupt`."""
+        turn = self._turn
+        if turn is None or turn.interrupted:
+            return
+        turn.interrupted = True
+        turn.go.set()
+        self._standing.stir()
+        if turn.entered:
+            await self._escape(turn)
+
+    async def _escape(self, turn: _Turn) -> None:
+        """Press Escape until the work ends; never at rest, where it would mean something else."""
+        try:
+            await self._standing.until(lambda: self._taken(turn), ACCEPT_LIMIT)
+            for _ in range(ESCAPES):
+                if self._turn is not turn or self._over(turn):
+                    return
+                if not self._asking.open:
+                    await self._keyboard.escape()
+                # With a question open, the refusal of it is the interrupt.
+                await self._standing.until(lambda: self._over(turn) or None, ESCAPE_AGAIN)
+        except BackendGone:
+            return  # The prompt tells it.
+
+    # -- what the program tells -----------------------------------------------------------------
+
+    def stirred(self) -> None:
+        """Something of the program may have changed."""
+        self._follower.read()
+        self._standing.stir()
+
+    async def hook(self, call: JsonObject) -> JsonObject:
+        """A hook of the program is called; see `hooks.Answerer`."""
+        name = text(call, "hook_event_name")
+        logger.debug("%s: hook %s", self._terminal.name, name)
+        self._follower.read()
+        answer: JsonObject = {}
+        if name == "MessageDisplay":
+            self._displayed(call)
+        elif name == "PreToolUse":
+            self._talk.about_to_call(call)
+        elif name == "UserPromptSubmit":
+            answer = self._submitted(text(call, "prompt"))
+        elif name == "PermissionRequest":
+            answer = await self._asking.asked(call, lambda: self._turn is not None and self._turn.interrupted)
+        self._standing.stir()
+        return answer
+
+    def _displayed(self, call: JsonObject) -> None:
+        """A piece of text; the first one waits for what stands before the text, a thought, to be in the transcript."""
+        if call.get("index") == 0:
+            self._tasks.start_soon(self._display_soon, call)
+        else:
+            self._tell(self._talk.displayed(call))
+
+    async def _display_soon(self, call: JsonObject) -> None:
+        seen = self._talk.records
+        with suppress(BackendGone):
+            await self._standing.until(lambda: self._talk.records > seen or None, THOUGHT_LAG)
+        self._tell(self._talk.displayed(call))
+
+    def _submitted(self, said: str) -> JsonObject:
+        """A prompt is about to be taken: what was not typed so, or not whole, is stopped."""
+        turn = self._turn
+        if turn is None or turn.submitted or not turn.entered:
+            return {}
+        heard = letters(unmarked(said))
+        if turn.expected and heard != turn.expected and (turn.expected.startswith(heard) or turn.expected in heard):
+            logger.warning("%s: stopped a prompt that was not typed so", self._terminal.name)
+            turn.blocked = True
+            return {"decision": "block", "reason": "This is not what was to be sent."}
+        turn.submitted = True
+        return {}
+
+    def _recorded(self, record: JsonObject) -> None:
+        title = title_of(record)
+        if title is not None and title.origin == "user":
+            self._title.recorded(title.text)
+        self._tell(self._talk.recorded(record))
+
+    def _tell(self, updates: list[Update]) -> None:
+        for update in updates:
+            self._events.update(update)
+
+    # -- life -----------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Come up, and see the end. For `serve` only."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._come_up)
+            await self._terminal.wait_exited()
+            tasks.cancel_scope.cancel()
+        self._follower.read()
+        self._set_gone(self._last_words())
+
+    async def _come_up(self) -> None:
+        try:
+            await self._standing.come_up()
+        except BackendGone:
+            return
+        except BridgeError as exc:
+            self._failure = exc
+            self._set_gone(exc.message)
+            await self._terminal.kill()
+            return
+        logger.debug("%s: is ready", self._terminal.name)
+        self._up.set()
+        if self._turn is not None:
+            self._turn.go.set()
+
+    async def ready(self, turn: _Turn | None = None) -> None:
+        """Wait until the program has come up, or the turn is stopped.
+
+        Raises:
+            BridgeError: It did not; or it is gone.
+        """
+        stopped = turn or _Turn()
+        while not (self._up.is_set() or self.lost or stopped.interrupted):
+            async with anyio.create_task_group() as race:
+
+                async def first(event: anyio.Event, scope: anyio.CancelScope = race.cancel_scope) -> None:
+                    await event.wait()
+                    scope.cancel()
+
+                for event in (self._up, self._gone_event, stopped.go):
+                    race.start_soon(first, event)
+        if self._failure is not None and not isinstance(self._failure, BackendGone):
+            raise self._failure
+        if self._standing.gone is not None:
+            raise BackendGone(self._standing.gone.message)
+
+    def close(self) -> None:
+        """The session is let go. For `serve` only."""
+        self._set_gone("the session was closed")
+
+    def _set_gone(self, reason: str) -> None:
+        if self._standing.gone is not None:
+            return
+        self._standing.gone = BackendGone(reason)
+        self._tell(self._talk.abandon())
+        self._gone_event.set()
+        self._standing.stir()
+
+    def _last_words(self) -> str:
+        words = self._screen.last_words()
+        how = f"Claude Code {self._terminal.describe_exit()}"
+        return f"{how}; last on its screen:\n{words}" if words else how
+
+    def _farewell(self) -> bytes | None:
+        """Ctrl-D twice ends a program that is at its empty prompt."""
+        at_prompt = self._up.is_set() and self._turn is None and self._standing.is_ready and not self._keyboard.box
+        return b"\x04\x04" if at_prompt else None

@@ -1,0 +1,104 @@
+"""Sub-agents on the real CLIs: conversations beside the one with the person, live and when a session is loaded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from acp_manifold.translators.narrow import as_objects, obj, text
+
+from .client import Client, leave_open
+from .conftest import MakeLab
+from .lab import Lab, started
+
+pytestmark = [pytest.mark.anyio, pytest.mark.live]
+
+INNER = "REASON[hm] TEXT<<first>> RUN[echo in] ;; RUNESC[echo asked] ;; TEXT<<inner words>>"
+
+
+def spawn(message: str, tools: str = "multi_agent_v1", **fields: object) -> str:
+    """A script that has Codex' model set a sub-agent to work."""
+    return f"TOOL[{tools}__spawn_agent {json.dumps({'message': message, **fields})}]"
+
+
+def children(agent: Client, session: str) -> list[str]:
+    """The sessions of sub-agents, in the order in which they were first told."""
+    return list(dict.fromkeys(text(body, "sessionId") for body in agent.heard(session, "subagent_update")))
+
+
+def states(agent: Client, session: str) -> list[str]:
+    return [text(obj(body, "state"), "state") for body in agent.heard(session, "subagent_update")]
+
+
+async def listed(agent: Client, lab: Lab) -> list[str]:
+    rows = await agent.request("session/list", {"cwd": lab.cwd})
+    return [text(row, "sessionId") for row in as_objects(rows.get("sessions"))]
+
+
+async def loaded(agent: Client, lab: Lab, session: str) -> None:
+    await agent.request("session/load", {"sessionId": session, "cwd": lab.cwd, "mcpServers": []})
+
+
+@pytest.mark.case("M01")
+async def test_codex_sub_agents_are_sessions_of_their_own_and_nothing_of_them_is_the_parents(lab: MakeLab) -> None:
+    both = lab("codex")
+    async with started(both, "--backend", "codex", "--titles", "off") as agent:
+        await agent.initialize(subagents={})
+        session = await agent.new_session(both.cwd)
+        agent.on_question = leave_open
+        # The agent works on, and asks, when the turn that began it is over.
+        assert await agent.ask(session, f"{spawn(INNER)} ;; TEXT<<over>>") == "end_turn"
+        (child,) = children(agent, session)
+        question = await agent.question(session)
+        assert text(question.tool_call, "title") == "echo asked"
+        question.choose(question.option("allow_once"))
+        await agent.wait_for(lambda: "idle" in states(agent, session), "the end of the sub-agent")
+        assert agent.said(child, "agent_thought_chunk") == "hm"
+        assert agent.said(child) == "firstinner words"
+        calls = [text(body, "title") for body in agent.heard(child, "tool_call")]
+        assert calls == ["echo in", "echo asked"]
+        # Not one word of it, nor a call, is in the session itself, but for its last words in the call that began it.
+        assert agent.said(session) == "over"
+        assert [text(body, "name") for body in agent.heard(session, "tool_call")] == ["spawnAgent"]
+        assert "inner words" in json.dumps(agent.heard(session, "tool_call_update")[-1])
+        assert await listed(agent, both) == [session]
+
+        # One that works is work in the background; a cancel of the session's turn stops it too.
+        await agent.ask(session, f"{spawn('SAY[1] GATE[never]')} ;; TEXT<<over>>")
+        await both.model.gate("never").reached()
+        tasks = await agent.request("_acp-manifold/background/list", {"sessionId": session})
+        assert [text(task, "title") for task in as_objects(tasks.get("tasks"))] == ["SAY[1] GATE[never]"]
+        running = agent.prompt(session, "GATE[other]")
+        await both.model.gate("other").reached()
+        agent.notify("session/cancel", {"sessionId": session})
+        assert (await running.answer())["stopReason"] == "cancelled"
+        await agent.wait_for(lambda: states(agent, session)[-1] == "idle", "the end of the second sub-agent")
+    async with started(both, "--backend", "codex", "--titles", "off") as agent:
+        await agent.initialize(subagents={})
+        await loaded(agent, both, session)
+        again = children(agent, session)
+        assert again[0] == child and agent.said(child) == "firstinner words"
+        assert [text(body, "title") for body in agent.heard(child, "tool_call")] == calls
+        assert "inner words" not in agent.said(session) and states(agent, session)[-1] == "idle"
+        # A later turn gives it more to do.
+        thread = both_threads(both, session)[0]
+        more = json.dumps({"target": thread, "message": "TEXT<<more words>>"})
+        await agent.ask(
+            session,
+            f"TOOL[multi_agent_v1__resume_agent {json.dumps({'id': thread})}] ;; "
+            f"TOOL[multi_agent_v1__send_input {more}] ;; TEXT<<given>>",
+        )
+        assert "more words" not in agent.said(session)
+        later = children(agent, session)[-1]
+        await agent.hears(later, "more words")
+        assert await listed(agent, both) == [session]
+        await agent.request("session/delete", {"sessionId": session})
+        assert not both_threads(both, session)
+
+
+def both_threads(lab: Lab, session: str) -> list[str]:
+    """The threads of sub-agents in the store, the oldest first."""
+    files = sorted(Path(lab.env["CODEX_HOME"], "sessions").rglob("rollout-*.jsonl"))
+    return [file.stem[-36:] for file in files if not file.stem.endswith(session)]
