@@ -542,7 +542,20 @@ FEATURES: tuple[Feature, ...] = (
             "live/test_tui.py::test_a_program_that_dies_in_mid_turn_is_an_error_and_resumes",
         ),
     ),
-    Feature("ACP v2", "not yet", "not yet", "a draft of it", "a draft of it"),
+    Feature(
+        "[ACP v2](#acp-v2), a draft, beside v1: on the same sessions, chosen in `initialize`",
+        "yes",
+        "yes",
+        "a draft of it",
+        "a draft of it",
+        (
+            "live/test_typescript_sdk.py::"
+            "test_the_typescript_sdks_draft_of_v2_drives_the_whole_life_of_a_session_on_both_backends",
+            "bridge/test_v2.py::test_a_v1_and_a_v2_client_hear_the_same_turn_each_in_its_words",
+            "bridge/test_v2_advertised.py::test_each_method_of_v2_is_served_if_and_only_if_it_is_advertised",
+            _METHODS + "test_a_permission_is_asked_and_a_yes_runs_the_command",
+        ),
+    ),
     Feature("recording and replaying sessions as a tool", "not yet", "not yet", "no", "no"),
     Feature("Windows", "no", "no", "", ""),
 )

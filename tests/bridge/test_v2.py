@@ -104,6 +104,7 @@ async def test_a_cli_that_does_not_say_what_was_typed_takes_it_in_with_its_first
         assert not editor.settled(first)
         cli.say("hi")
         named = (await editor.answer(first))["messageId"]
+        took(cli, "hello", "late")
         cli.finish()
         await editor.idle(session)
         second = editor.prompt(session, "again")
@@ -117,6 +118,7 @@ async def test_a_cli_that_does_not_say_what_was_typed_takes_it_in_with_its_first
             (silent, [{"type": "text", "text": "again"}]),
         ]
         assert text({"x": named}, "x") and named != silent
+        assert editor.updates(session, "user_message_chunk") == []
 
 
 async def test_what_was_not_taken_in_is_answered_with_an_error_and_changes_no_state(tmp_path: Path) -> None:

@@ -29,11 +29,9 @@ if TYPE_CHECKING:
 State: TypeAlias = Literal["running", "requires_action", "idle"]
 
 
-def takes_in(turn: Turn | None, update: Update) -> bool:
-    """Whether an update shows that the CLI has taken in the prompt that runs."""
-    if turn is None or turn.message_id is not None or not turn.taken:
-        return False
-    return isinstance(update, MessageChunk | ToolCall | Plan)
+def takes_in(turn: Turn, update: Update) -> bool:
+    """Whether an update shows that the CLI has taken in the prompt of the turn that runs."""
+    return turn.taken and isinstance(update, MessageChunk | ToolCall | Plan)
 
 
 class Progress:

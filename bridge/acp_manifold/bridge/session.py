@@ -376,25 +376,25 @@ class Session:
                 self._tell_options()
             return
         turn = self.turns.running
-        if turn is not None and takes_in(turn, update):
+        if turn is not None and turn.message_id is None and takes_in(turn, update):
             self._take_in(turn, update)
         self.recent.add(update)
-        driver = (
+        typed_in = (
             turn.client if turn is not None and isinstance(update, MessageChunk) and update.role == "user" else None
         )
         for client in self.clients:
-            if client is driver:
-                client.echo(self.id, update)
-            else:
+            if client is not typed_in:
                 client.deliver(self.id, update)
+            elif turn is not None and isinstance(update, MessageChunk) and not turn.said_already(update):
+                client.echo(self.id, update)
         if isinstance(update, ToolCallUpdate):
             self.progress.look()
 
     def _take_in(self, turn: Turn, update: Update | None = None) -> None:
         """The conversation has the prompt now, as the first update that comes of it shows."""
-        typed = isinstance(update, MessageChunk) and update.role == "user"
-        message_id = (update.message_id if isinstance(update, MessageChunk) and typed else None) or new_id()
-        turn.insert(message_id)
+        named = update.message_id if isinstance(update, MessageChunk) and update.role == "user" else None
+        message_id = named or new_id()
+        turn.insert(message_id, unnamed=named is None)
         for client in self.clients:
             client.deliver(self.id, Message("user", turn.prompt, message_id))
         self.progress.runs()

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import anyio
 
-from acp_manifold.translators.updates import Prompt, TurnEnd
+from acp_manifold.translators.updates import MessageChunk, Prompt, TurnEnd
 
 from .client import Client
 from .errors import BridgeError, InvalidRequest, RequestCancelled
@@ -40,6 +40,7 @@ class Turn:
         """What the backend has been given since, in the same turn."""
         self.message_id: str | None = None
         """What the conversation calls the prompt, once it has taken it in."""
+        self._unnamed = False
         self.on_inserted: Callable[[str], None] | None = None
         """Called with that, before the clients are told anything that comes of it."""
         self._told = failed
@@ -59,11 +60,20 @@ class Turn:
         if self._told is not None and isinstance(self._outcome, BridgeError):
             self._told(self._outcome)
 
-    def insert(self, message_id: str) -> None:
-        """The conversation has taken the prompt in, under this name."""
-        self.message_id = message_id
+    def insert(self, message_id: str, *, unnamed: bool) -> None:
+        """The conversation has taken the prompt in.
+
+        Args:
+            message_id: Its name there.
+            unnamed: Whether the name is ours, because the CLI began to answer without having said what was typed.
+        """
+        self.message_id, self._unnamed = message_id, unnamed
         if self.on_inserted is not None:
             self.on_inserted(message_id)
+
+    def said_already(self, update: MessageChunk) -> bool:
+        """Whether a CLI says only now what was typed, which its client was told under a name of ours."""
+        return self._unnamed and update.content in self.prompt
 
     @property
     def result(self) -> TurnEnd | BridgeError | None:
