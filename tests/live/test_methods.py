@@ -332,7 +332,9 @@ async def test_delete_is_final_also_in_mid_turn_and_after_a_restart(both: Lab, b
         await agent.ask(kept, "SAY[1]")
         await agent.ask(gone, "SAY[1]")
         turn = agent.prompt(gone, "TEXT<<at work>> GATE[never]")
-        await agent.hears(gone, "at work")
+        if version == 2:
+            # A prompt that was not taken in yet would be refused there.
+            await agent.hears(gone, "at work")
         assert await agent.request("session/delete", {"sessionId": gone}) == {}
         assert (await turn.answer())["stopReason"] == "cancelled"
         assert list(rows_by_id(await agent.list_sessions())) == [kept]
