@@ -263,7 +263,7 @@ async def spawn(
             # Carried past the task group, which would wrap it: the caller is to see it as it was raised.
             failure = exc
         finally:
-            await climb(child)
+            await climb(child, unused=child.unused)
             await child.release()
     if failure is not None:
         raise failure

@@ -53,11 +53,6 @@ class Target(Protocol):
         """Whether it ended and was reaped."""
         ...
 
-    @property
-    def unused(self) -> bool:
-        """Whether it never had anything to do, so that it has nothing to finish."""
-        ...
-
     def close_input(self) -> None:
         """Close its stdin once all that is queued is written."""
         ...
@@ -67,10 +62,15 @@ class Target(Protocol):
         ...
 
 
-async def climb(target: Target) -> None:
-    """Bring `target` and all that came of it to an end."""
+async def climb(target: Target, *, unused: bool = False) -> None:
+    """Bring `target` and all that came of it to an end.
+
+    Args:
+        target: The child.
+        unused: Whether it never had anything to do, so that it has nothing to finish.
+    """
     with anyio.move_on_after(LADDER_LIMIT, shield=True):
-        if target.unused and not target.exited:
+        if unused and not target.exited:
             signal_to([target.pid], signal.SIGTERM)
         else:
             target.close_input()
