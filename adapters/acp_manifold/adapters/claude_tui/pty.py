@@ -50,8 +50,6 @@ class Terminal:
         """What its descendants bear in the environment."""
         self.farewell: Callable[[], bytes | None] = _no_words
         """What to type so that it ends by itself; None: it is not in a state in which it would."""
-        self.unused = False
-        """Whether it never had anything to do; see `Target.unused`."""
         self._sink = Sink(descriptor)
         self._source = Source(descriptor)
         self._writing = anyio.Lock()
