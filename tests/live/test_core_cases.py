@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 
+import anyio
 import pytest
 
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
@@ -141,4 +142,8 @@ async def test_lines_that_are_no_messages_cost_one_error_each_and_no_session(
     both.model.gate("mid").set()
     assert (await turn.answer())["stopReason"] == "end_turn"
     assert agent.said(session) == "begun ended"
-    assert len(as_objects(await agent.list_sessions())) == 1
+    with anyio.fail_after(20):
+        # Messages come into the store up to a tenth of a second after they were said (Claude Code 2.1.332).
+        while not (rows := as_objects(await agent.list_sessions())):
+            pass
+    assert len(rows) == 1

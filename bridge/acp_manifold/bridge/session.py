@@ -569,11 +569,12 @@ class Session:
         if self.turns.withdraw(turn) or turn.state != "running":
             return
         turn.state = "cancelling"
-        self.questions.withdraw()
         if self._slot.live is None or self._tasks is None:
             turn.scope.cancel()
         else:
             self._tasks.start_soon(self._interrupt, turn, self._slot.live)
+        # Behind the interrupt, for a CLI goes on with a turn whose question is refused.
+        self.questions.withdraw()
 
     async def _interrupt(self, turn: Turn, live: BackendSession) -> None:
         """Have the backend stop; one that doesn't within the grace time is ended, and resumed by the next prompt."""

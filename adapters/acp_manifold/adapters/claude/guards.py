@@ -262,11 +262,12 @@ class Guards:
                 changed = anyio.Event()
                 # Looked for before the file is: what it wrote before its end is seen then.
                 holder = await self._holder(guard)
-                if holder is not None and stop is None:
+                begins = holder is not None and stop is None
+                if begins:
                     stop = self._host.watch(guard.path, wake)
                     if self._stands(guard) and not guard.held:
                         self._keep_file(guard._replace(held=True))
-                else:
+                if fresh or not begins:
                     # The CLI writes who has renamed a moment after the title itself.
                     await anyio.sleep(SIDECAR_LAG)
                 if not self._stands(guard) or not await self._keep(guard, patience) or holder is None:
