@@ -11,6 +11,8 @@ import signal
 
 import pytest
 
+from tests.waiting import until
+
 from .client import Client, allow, leave_open, reject
 from .conftest import MakeLab
 from .lab import Lab, started
@@ -223,7 +225,8 @@ async def test_a_killed_codex_server_fails_its_prompts_at_once_and_one_new_serve
         again = [one.prompt(one.says(2)) for one in codex]
         assert await stop_reasons(again) == {"end_turn"}
         assert not any(turn.done for turn in kept)
-        assert len(servers(both)) == 1 and starts() == 2
+        await until(lambda: len(servers(both)) == 1)
+        assert starts() == 2
         assert texts(codex) == [one.part(0) + one.part(2) for one in codex[:2]] + [
             codex[2].part(0) + codex[2].part(1) + codex[2].part(2),
             fresh.part(1) + fresh.part(2),

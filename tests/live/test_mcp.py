@@ -100,18 +100,26 @@ async def test_the_tools_of_a_server_are_the_models_in_its_session_alone(lab: Ma
         assert "dead one" in agent.said(first) and "failed" in agent.said(first)
         assert not any(secret in command_lines(both) + agent.said(first) + agent.said(second) for secret in SECRETS)
         if backend == "claude":
-            await prompts_of_a_server(agent, first)
+            await prompts_of_a_server(agent, both, first)
     assert not any(secret in both.log.read_text() for secret in SECRETS)
 
 
-async def prompts_of_a_server(agent: Client, session: str) -> None:
+async def prompts_of_a_server(agent: Client, lab: Lab, session: str) -> None:
     def offered() -> bool:
         told = agent.heard(session, "available_commands_update")
         return any(
             text(command, "name") == "mcp__probe__greet" for command in as_objects(told[-1]["availableCommands"])
         )
 
-    await agent.wait_for(offered, "the prompt of the MCP server as a command")
+    for _ in range(3):
+        try:
+            await agent.wait_for(offered, "the prompt of the MCP server as a command", 8)
+            break
+        except TimeoutError:
+            # A server that answers late, on a busy machine: Claude Code 2.1.332 may not tell its prompts in that life.
+            await agent.request("session/close", {"sessionId": session})
+            await opened(agent, lab, probe(lab), method="session/load", sessionId=session)
+    assert offered()
     await agent.ask(session, "/mcp__probe__greet")
     await agent.hears(session, "asked by a prompt")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 
+import anyio
 import pytest
 
 from acp_manifold.translators.narrow import JsonObject, obj
@@ -99,9 +100,12 @@ async def test_servers_given_to_an_open_session_are_there_at_once_or_after_the_t
         assert agent.heard(session, "notice")
         gate.set()
         assert (await turn.answer())["stopReason"] == "end_turn"
-        assert await agent.ask(session, "TOOL[mcp__late__look {}] ;; SAY[1]") == "end_turn"
-        assert f"seen with {SECRETS[1]}" in tool_calls(agent, session)
+        with anyio.fail_after(40):
+            # A server that is slow to answer has its tools in the turn after.
+            while f"seen with {SECRETS[1]}" not in tool_calls(agent, session):
+                assert await agent.ask(session, "TOOL[mcp__late__look {}] ;; SAY[1]") == "end_turn"
         # Who has none to give takes none away.
         await opened(agent, private, method="session/load", sessionId=session)
+        seen = tool_calls(agent, session).count(f"seen with {SECRETS[1]}")
         assert await agent.ask(session, "TOOL[mcp__late__look {}] ;; SAY[2]") == "end_turn"
-        assert tool_calls(agent, session).count(f"seen with {SECRETS[1]}") > 1
+        assert tool_calls(agent, session).count(f"seen with {SECRETS[1]}") > seen
