@@ -29,7 +29,7 @@ async def none_left(mark: str, limit: float) -> dict[int, str]:
     with anyio.move_on_after(limit):
         while left := bearing(mark):
             for pid in left:
-                await _end_of(pid)
+                await end_of(pid)
     left = bearing(mark)
     for pid in left:
         with suppress(ProcessLookupError):
@@ -37,7 +37,8 @@ async def none_left(mark: str, limit: float) -> dict[int, str]:
     return left
 
 
-async def _end_of(pid: int) -> None:
+async def end_of(pid: int) -> None:
+    """Wait until a process has ended."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -12,7 +12,7 @@ import pytest
 
 from acp_manifold.adapters.claude.program import config_dir
 from acp_manifold.translators.narrow import JsonObject, as_objects, text
-from tests.waiting import PAUSE, until
+from tests.waiting import until
 
 from .client import Client
 from .conftest import MakeLab
@@ -80,8 +80,8 @@ async def test_a_background_command_is_its_own_sessions_alone(agent: Client, bot
         go_on(both, one).touch()
 
     with anyio.fail_after(20):
-        while "first-line" not in text(await agent.request(OUTPUT, {"sessionId": session, "taskId": task}), "output"):  # noqa: ASYNC110
-            await anyio.sleep(PAUSE)
+        while "first-line" not in text(await agent.request(OUTPUT, {"sessionId": session, "taskId": task}), "output"):
+            pass
     for method in (OUTPUT, STOP):
         error = await agent.fails(method, {"sessionId": other, "taskId": task})
         assert (error.code, error.data) == (-32002, {"sessionId": other, "taskId": task})

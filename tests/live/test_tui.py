@@ -21,7 +21,7 @@ from acp_manifold.translators.narrow import JsonObject, obj, text
 from .client import Client, leave_open
 from .conftest import MakeLab
 from .lab import Lab, started
-from .leftovers import bearing, none_left
+from .leftovers import bearing, end_of, none_left
 from .tui_soak import soak
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
@@ -125,20 +125,9 @@ async def test_a_program_that_dies_in_mid_turn_is_an_error_and_resumes(tui: Lab)
         # Idle, it is let go, and comes back with the next prompt.
         for pid in programs(tui):
             with anyio.fail_after(20):
-                await ended(pid)
+                await end_of(pid)
         assert await agent.ask(session, "TEXT<< again>>") == "end_turn"
         assert agent.said(session) == "before after again"
-
-
-async def ended(pid: int) -> None:
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    try:
-        await anyio.wait_readable(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 async def test_titles_of_live_sessions_never_collide_and_one_set_before_an_open_question_counts(tui: Lab) -> None:

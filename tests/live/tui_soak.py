@@ -50,7 +50,9 @@ async def soak(agent: Client, session: str, count: int, dice: random.Random) -> 
         begun, before = anyio.current_time(), agent.said(session)
         turn = agent.prompt(session, prompts(number)[kind])
         if kind == "cancelled":
-            await anyio.sleep(dice.random())
+            with anyio.move_on_after(dice.random()):
+                # It has no end of its own: a cancel at any moment is what is looked at.
+                await turn.answer(STUCK)
             agent.notify("session/cancel", {"sessionId": session})
         elif dice.random() < 0.3:
             title = f"Title {number}"

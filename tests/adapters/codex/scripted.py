@@ -13,6 +13,7 @@ from acp_manifold.adapters.codex.session import CodexSession
 from acp_manifold.bridge.backend import SessionSpec
 from acp_manifold.translators.forms import WITHDRAWN, Form, FormAnswer
 from acp_manifold.translators.updates import Commands, MessageChunk, Question, Text, ToolOutput, Update
+from tests.waiting import until
 
 
 class ScriptedHost:
@@ -136,6 +137,5 @@ async def one_session(
 
 
 async def logged(happened: Callable[[], object]) -> None:
-    """Wait for something in the log of the fake, which is another process: there is no event of ours to wait for."""
-    while not happened():  # noqa: ASYNC110
-        await anyio.sleep(0.005)
+    """Wait for something in the log of the fake, which is another process."""
+    await until(happened)

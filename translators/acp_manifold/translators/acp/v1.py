@@ -323,7 +323,6 @@ def initialize_result(
         version: Ours.
         auth_methods: How to log in.
         can: What the client takes: what only some clients take is advertised to those alone.
-        sse: Whether a backend takes MCP servers that speak SSE.
         sse: Whether any backend takes MCP servers that speak SSE.
     """
     result: JsonObject = {
