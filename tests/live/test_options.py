@@ -71,7 +71,7 @@ async def test_each_option_is_listed_set_and_what_the_model_is_asked_with(
 ) -> None:
     await lab_agent.initialize(session={"configOptions": {"boolean": {}}})
     agent = lab_agent
-    meta = {"acp-manifold": {"backend": backend}}
+    meta = {"acp-manifold": {"backend": backend, "title": "So that the model is asked for none"}}
     opened = await agent.request("session/new", {"cwd": both.cwd, "mcpServers": [], "_meta": meta})
     session = text(opened, "sessionId")
     before, after = MODES[backend]

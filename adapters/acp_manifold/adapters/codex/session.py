@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
-from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from acp_manifold.bridge.backend import SessionEvents, SessionSpec
@@ -47,8 +46,9 @@ from acp_manifold.translators.updates import (
 
 from .asking import Asking
 from .client import Asked, Client, NoAnswer, RequestId
-from .config import thread_params, usual_provider
-from .faults import NO_ROLLOUT, at_lost_endpoint, fault_of, is_turn_over, met_a_login
+from .config import thread_params
+from .faults import NO_ROLLOUT, fault_of, is_turn_over, met_a_login
+from .opening import open_thread
 from .options import ThreadOptions
 from .program import codex_home
 from .running import Running
@@ -250,14 +250,7 @@ class CodexSession:
         }
         limit = self._server.limits.slow
         try:
-            try:
-                result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
-            except RemoteError as exc:
-                if at_lost_endpoint(exc.message):
-                    params["modelProvider"] = await to_thread.run_sync(usual_provider)
-                elif not met_a_login(exc):
-                    raise
-                result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
+            result = await open_thread(self._client, "thread/resume", params, taken=self._opened, limit=limit)
         except RemoteError as exc:
             raise fault_of(exc, thread_id, "resume the session") from exc
         if obj(result, "thread").get("name"):
