@@ -14,6 +14,7 @@ from acp_manifold.adapters.claude.life import Life
 from acp_manifold.adapters.claude.lock import lock_folder, locked
 from acp_manifold.adapters.claude_tui.commands import offered
 from acp_manifold.adapters.claude_tui.hooks import HookServer, private_file, settings_file
+from acp_manifold.adapters.claude_tui.options import start_words
 from acp_manifold.adapters.claude_tui.pty import COLUMNS, ROWS, terminal
 from acp_manifold.adapters.claude_tui.readiness import Standing
 from acp_manifold.adapters.claude_tui.screen import Screen
@@ -75,6 +76,7 @@ async def serve(
     """
     carried = life.carry(session_id, stored=resumed)
     begun_in = carried.mode or mode
+    menu, _ = life.shelf.recall(life.shelf.mark(command), spec.cwd)
     commands = await to_thread.run_sync(offered, config, spec.cwd)
     folder = state_directory() / NAME
     screen = Screen(ROWS, COLUMNS)
@@ -102,6 +104,7 @@ async def serve(
         words = [f"--resume={session_id}" if resumed else f"--session-id={session_id}", f"--settings={settings}"]
         if carried.mode is not None or not own_mode:
             words.append(f"--permission-mode={begun_in}")
+        words += start_words(carried)
         words += instructions
         words += places(spec, mcp_config, carried)
         name = f"{NAME} {session_id[:8]}"
@@ -130,6 +133,7 @@ async def serve(
                     carried,
                     moved,
                     mode=begun_in,
+                    menu=menu,
                     commands=commands,
                     resumed=resumed,
                 )

@@ -22,7 +22,7 @@ from acp_manifold.adapters.claude.carried import Carried
 from acp_manifold.adapters.claude_tui.asking import Asking
 from acp_manifold.adapters.claude_tui.commands import CLEAR, OWN_NAMES
 from acp_manifold.adapters.claude_tui.keyboard import ENTER_AGAIN, ENTERS, Keyboard
-from acp_manifold.adapters.claude_tui.modes import TypedMode
+from acp_manifold.adapters.claude_tui.options import TuiOptions
 from acp_manifold.adapters.claude_tui.paste import argument as safe_argument
 from acp_manifold.adapters.claude_tui.paste import letters, safe
 from acp_manifold.adapters.claude_tui.paste import prompt as safe_prompt
@@ -41,10 +41,11 @@ from acp_manifold.bridge.errors import (
     TaskNotFound,
 )
 from acp_manifold.translators.claude.endings import Failure
-from acp_manifold.translators.claude.records import title_of, unmarked
+from acp_manifold.translators.claude.options import Menu
+from acp_manifold.translators.claude.records import is_sidechain, title_of, unmarked
 from acp_manifold.translators.claude.terminal import TerminalConversation
 from acp_manifold.translators.claude.typed import typed_parts
-from acp_manifold.translators.narrow import JsonObject, text
+from acp_manifold.translators.narrow import JsonObject, obj, text
 from acp_manifold.translators.slash import slash_of
 from acp_manifold.translators.updates import (
     BackgroundTask,
@@ -120,6 +121,7 @@ class TuiSession:
         moved: Callable[[TuiSession, str], Path],
         *,
         mode: str,
+        menu: Menu,
         commands: Commands,
         resumed: bool,
     ) -> None:
@@ -136,6 +138,7 @@ class TuiSession:
             carried: What the session keeps from one program to the next.
             moved: Called when the conversation goes on under another id; gives its transcript.
             mode: The permission mode that the program was started in.
+            menu: The models, as far as they are known.
             commands: The slash commands that can be typed.
             resumed: Whether it was in the store before.
         """
@@ -152,7 +155,7 @@ class TuiSession:
         self._title = TypedTitle(
             session_id, path, spec.title, self._keyboard, standing, tasks, self.ready, stored=resumed
         )
-        self._mode = TypedMode(self._keyboard, screen, standing, carried, mode, events.update)
+        self._options = TuiOptions(self._keyboard, screen, standing, carried, menu, mode, events.update)
         self._commands = commands
         self._asking = Asking(self._talk, standing, events, spec.cwd, carried, self._tell)
         self._up = anyio.Event()
@@ -179,13 +182,13 @@ class TuiSession:
 
     @property
     def options(self) -> tuple[ConfigOption, ...]:
-        """The permission mode; see `BackendSession.options`."""
-        return self._mode.options
+        """See `BackendSession.options`."""
+        return self._options.options
 
     async def set_option(self, option_id: str, value: str | bool) -> None:
         """See `BackendSession.set_option`."""
         await self.ready()
-        await self._mode.set(option_id, value)
+        await self._options.set(option_id, value, resting=self.resting)
 
     def abandon(self) -> None:
         """Tell the end of all that is open; see `BackendSession.abandon`."""
@@ -414,7 +417,7 @@ class TuiSession:
         """Something of the program may have changed."""
         self._follower.read()
         if self._up.is_set():
-            self._mode.look()
+            self._options.look()
         self._standing.stir()
 
     async def hook(self, call: JsonObject) -> JsonObject:
@@ -464,6 +467,8 @@ class TuiSession:
         title = title_of(record)
         if title is not None and title.origin == "user":
             self._title.recorded(title.text)
+        if record.get("type") == "assistant" and not is_sidechain(record):
+            self._options.answered(text(obj(record, "message"), "model"))
         self._tell(self._talk.recorded(record))
 
     def _tell(self, updates: list[Update]) -> None:
@@ -492,7 +497,7 @@ class TuiSession:
             await self._terminal.kill()
             return
         logger.debug("%s: is ready", self._terminal.name)
-        self._mode.look()
+        self._options.look()
         self._events.update(self._commands)
         self._up.set()
         if self._turn is not None:
