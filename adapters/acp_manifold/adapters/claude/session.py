@@ -74,8 +74,11 @@ from acp_manifold.translators.updates import (
 
 logger = logging.getLogger(__name__)
 
-HANDSHAKE_LIMIT: Final = 60.0
+HANDSHAKE_LIMIT: Final = 20.0
 """Seconds a new process has to answer `initialize`; Claude Code 2.1.332 needs 0.3 to 1."""
+
+BUSY_HANDSHAKE_LIMIT: Final = 60.0
+"""Seconds it has on a machine with more to do than it has processors: there it may only be waiting for its turn."""
 
 INTERRUPT_LIMIT: Final = 10.0
 """Seconds to wait for the receipt of an interrupt; the turn's own end is waited for elsewhere."""
@@ -100,6 +103,11 @@ _TITLE_SOURCE: Final = 4000
 
 _LAST_WORDS: Final = 2000
 """Characters at the end of stderr that may tell why a process ended."""
+
+
+def overloaded() -> bool:
+    """Whether this machine has had more to do, in the last minute, than it has processors for."""
+    return os.getloadavg()[0] > (os.cpu_count() or 1)
 
 
 class _Turn:
@@ -397,13 +405,16 @@ class ClaudeSession:
         routing = self._route()
         self._options.restore()
         try:
-            self._capabilities = await self._control.settle(greeted, HANDSHAKE_LIMIT)
+            self._capabilities = await self._in_time(greeted)
             if routing is not None:
-                await self._control.settle(routing, HANDSHAKE_LIMIT)
+                await self._in_time(routing)
         except BackendGone:
             return
         except BackendFault as exc:
-            self._set_gone(f"Claude Code did not come up: {exc.message}")
+            self._set_gone(
+                f"Claude Code did not come up: {exc.message}. The next prompt starts it anew. Run it in a terminal, in "
+                f"the same directory, or `acp-manifold doctor`, to see what it waits for{self._child.last_words()}"
+            )
             await self._child.kill()
             return
         if self._resumed and not await self._has_it_alone():
@@ -416,6 +427,19 @@ class ClaudeSession:
         else:
             self._options.refresh()
         self._tasks.start_soon(self._learn_models)
+
+    async def _in_time(self, pending: Pending) -> JsonObject:
+        """The answer of a process that comes up; raises what `Control.settle` raises."""
+        limit = HANDSHAKE_LIMIT
+        with anyio.move_on_after(limit):
+            await pending.done.wait()
+        if not pending.done.is_set() and overloaded():
+            limit = max(limit, BUSY_HANDSHAKE_LIMIT)
+            with anyio.move_on_after(limit - HANDSHAKE_LIMIT):
+                await pending.done.wait()
+        if not pending.done.is_set():
+            raise BackendFault(f"it gave no answer to {pending.subtype} within {limit:g} s")
+        return await self._control.settle(pending, limit)
 
     async def _learn_models(self) -> None:
         """Find out what an endpoint that is not the maker's own serves, when nobody waits for anything."""
