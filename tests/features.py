@@ -63,6 +63,14 @@ FEATURES: tuple[Feature, ...] = (
         (_METHODS + "test_text_links_and_thoughts_of_a_turn",),
     ),
     Feature(
+        "a load tells links as links, and text with its blanks",
+        "yes",
+        "yes",
+        "",
+        "",
+        (_METHODS + "test_a_load_tells_links_as_links_and_text_as_it_was",),
+    ),
+    Feature(
         "prompts: images, embedded text",
         "yes: PNG, JPEG, GIF, WebP; up to 20 MiB of base64",
         "yes: the same",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from acp_manifold.translators.attached import context, file_path, link
+from acp_manifold.translators.attached import context, link
+from acp_manifold.translators.claude.mentions import mention
 from acp_manifold.translators.instructions import SystemPrompt
 from acp_manifold.translators.narrow import JsonObject
 from acp_manifold.translators.updates import (
@@ -96,11 +97,3 @@ def _picture(image: Image) -> list[JsonObject]:
     if uri.startswith(("https://", "http://")):
         return [{"type": "image", "source": {"type": "url", "url": uri}}]
     return [_said(mention(uri, uri))]
-
-
-def mention(uri: str, name: str) -> str:
-    """A file as a person mentions it in Claude Code, which then reads it; anything else as a Markdown link."""
-    path = file_path(uri)
-    if path is None or '"' in path or "\n" in path:
-        return f"[{name}]({uri})"
-    return f'@"{path}"' if any(char.isspace() for char in path) else f"@{path}"
