@@ -389,7 +389,10 @@ FEATURES: tuple[Feature, ...] = (
         "yes, without custom prompts, which Codex no longer has",
         "yes",
         "yes",
-        ("live/test_slash.py::test_commands_are_offered_and_run",),
+        (
+            "live/test_slash.py::test_commands_are_offered_and_run",
+            "live/test_mcp.py::test_the_prompts_of_a_server_that_comes_up_late_are_offered_then",
+        ),
     ),
     Feature(
         "`/compact`, `/clear`, `/rename`, `/status`, `/mcp`, `/skills`, `/init`, `/review`",

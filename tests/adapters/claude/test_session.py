@@ -45,6 +45,18 @@ async def test_a_turn_is_told_and_ends_with_its_result(
     assert fake.users(session.id) == ["hi"]
 
 
+async def test_commands_that_change_right_behind_the_handshake_are_those_offered(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, listener: Listener
+) -> None:
+    """Claude Code 2.1.332 tells the prompts of an MCP server so, when it comes up: on a busy machine in the same read."""
+    fake.plays([], late_commands=[{"name": "probe:greet (MCP)", "description": "greets"}])
+    with anyio.fail_after(5):
+        async with opened(backend, work, listener) as session:
+            await session.prompt(saying("hi"))
+    told = [update for update in listener.updates if isinstance(update, Commands)]
+    assert "mcp__probe__greet" in [command.name for command in told[-1].commands]
+
+
 async def test_opening_a_session_does_not_wait_for_the_cli(
     fake: FakeClaude, backend: ClaudeBackend, work: Path
 ) -> None:

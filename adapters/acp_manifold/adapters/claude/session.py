@@ -400,12 +400,12 @@ class ClaudeSession:
         self._set_gone("the session was closed")
 
     async def _shake_hands(self) -> None:
-        greeted = self._control.post(greeting(self._system_prompt))
+        greeted = self._control.post(greeting(self._system_prompt), self._introduced)
         # Behind the greeting and before any prompt, without waiting in between.
         routing = self._route()
         self._options.restore()
         try:
-            self._capabilities = await self._in_time(greeted)
+            await self._in_time(greeted)
             if routing is not None:
                 await self._in_time(routing)
         except BackendGone:
@@ -427,6 +427,10 @@ class ClaudeSession:
         else:
             self._options.refresh()
         self._tasks.start_soon(self._learn_models)
+
+    def _introduced(self, answer: JsonObject) -> None:
+        # As it is read: the next line may tell commands that are newer, those of an MCP server that came up.
+        self._capabilities = answer
 
     async def _in_time(self, pending: Pending) -> JsonObject:
         """The answer of a process that comes up; raises what `Control.settle` raises."""
