@@ -48,7 +48,7 @@ async def test_a_turn_is_told_and_ends_with_its_result(
 async def test_commands_that_change_right_behind_the_handshake_are_those_offered(
     fake: FakeClaude, backend: ClaudeBackend, work: Path, listener: Listener
 ) -> None:
-    """Claude Code 2.1.332 tells the prompts of an MCP server so, when it comes up: on a busy machine in the same read."""
+    """So Claude Code 2.1.332 tells the prompts of an MCP server that comes up; a busy machine reads both at once."""
     fake.plays([], late_commands=[{"name": "probe:greet (MCP)", "description": "greets"}])
     with anyio.fail_after(5):
         async with opened(backend, work, listener) as session:
