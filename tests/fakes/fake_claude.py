@@ -164,8 +164,8 @@ class FakeClaude:
 
         Options: `late` (reads and says nothing until the test calls `open` with this name), `mute` (never
         answers `initialize`), `handshake_delay` (seconds), `late_commands` (told right behind the
-        handshake), `deaf` (never answers `interrupt`), `still_queued` (names the last message in the answer to it), `title` (what
-        `generate_session_title` gives), `no_transcript` (writes none), `rename_error` (refuses renames
+        handshake), `deaf` (never answers `interrupt`), `still_queued` (names the last message in the answer to it),
+        `title` (what `generate_session_title` gives), `no_transcript` (writes none), `rename_error` (refuses renames
         with this text), `rename_as` (stores this title instead of any other), `forgets` (takes so many
         renames without storing them), `rename_unanswered` (says nothing to renames), `overtakes` (writes
         this title behind so many renames: `[title, times]`), `stays` (does not exit at the end of its stdin).
