@@ -325,6 +325,17 @@ FEATURES: tuple[Feature, ...] = (
         ("bridge/test_lifecycle.py::test_the_status_tells_what_is_open_and_changes_nothing",),
     ),
     Feature(
+        "`_meta.claudeCode.options`: the model to begin with, fewer tools, instructions, directories, MCP servers",
+        "yes, without what gives permissions",
+        "as far as it is no matter of Claude Code",
+        "yes",
+        "no",
+        (
+            "live/test_vendor.py::test_a_session_begins_with_what_the_vendors_options_ask_for",
+            "live/test_vendor.py::test_vendors_options_give_nothing_away",
+        ),
+    ),
+    Feature(
         "`systemPrompt`, behind the CLI's own or in its place",
         "yes",
         "yes",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         TurnEnd,
         Update,
     )
+    from acp_manifold.translators.wishes import Wishes
 
 Login: TypeAlias = Literal["in", "out", "unknown"]
 """`out` only when it is certain that the next prompt would fail for want of a login."""
@@ -81,6 +82,8 @@ class SessionSpec(NamedTuple):
     """Where its model requests go; it counts as a login. None: the CLI's own configuration counts."""
     system_prompt: SystemPrompt | None = None
     """What the model is told ahead of the conversation, behind the CLI's own instructions or in their place."""
+    wishes: Wishes | None = None
+    """What a client asked for that was written for another agent of the CLI."""
 
 
 class SessionRow(NamedTuple):

@@ -852,7 +852,12 @@ def spec_of(setup: SessionSetup) -> SessionSpec:
     _check_directory("cwd", setup.cwd)
     for index, directory in enumerate(setup.additional_directories):
         _check_directory(f"additionalDirectories[{index}]", directory)
-    return SessionSpec(setup.cwd, setup.mcp_servers, setup.additional_directories, system_prompt=setup.system_prompt)
+    directories = setup.additional_directories
+    if setup.more_directories:
+        directories = (*directories, *(path for path in setup.more_directories if os.path.isdir(path)))
+    return SessionSpec(
+        setup.cwd, setup.mcp_servers, directories, system_prompt=setup.system_prompt, wishes=setup.wishes
+    )
 
 
 def _check_directory(field: str, path: str) -> None:

@@ -26,6 +26,8 @@ class Carried:
         """MCP servers whose fault was told, and that have not worked since: it is told once."""
         self.chosen: dict[str, str | bool] = {}
         """The options that were set, by id; the mode apart."""
+        self.wished: frozenset[str] = frozenset()
+        """The options whose first value a client has wished for in `_meta`, and that have had it."""
         self.bypass = False
         """Whether the next process is to be started so that it takes the mode that bypasses permissions."""
         self._first: str | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from acp_manifold.adapters.claude.carried import Carried
@@ -121,6 +121,25 @@ class SessionOptions:
         self._carried.in_mode(self._held.mode)
         self._assume()
         # Model and effort are yet to be told: those shown so far stay until then.
+        self.changed()
+
+    def begin_with(self, wishes: Mapping[str, str]) -> None:
+        """Set what a client has wished for in `_meta`, once a session, where nothing was chosen since.
+
+        A model may be one that the CLI does not list; of the others, those that are not offered are passed over.
+        """
+        for option in (option for option in wire.ORDER if option in wishes and option not in self._carried.wished):
+            self._carried.wished |= {option}
+            if option in self._carried.chosen:
+                continue
+            value = wire.wished(self._menu, option, wishes[option])
+            if value is None:
+                logger.info("%s: _meta asks for a %s that is not offered: %.100s", self._name, option, wishes[option])
+                continue
+            self._control.post(wire.request(option, value, self._held))
+            self._carried.chosen[option] = value
+            self._assume()
+        self._carried.keep()
         self.changed()
 
     def refresh(self, *, typed: bool = False) -> None:

@@ -187,6 +187,7 @@ class ClaudeSession:
         self._lock = lock
         self._endpoint = spec.endpoint
         self._system_prompt = spec.system_prompt
+        self._wishes = spec.wishes
         self._resetting = False
         """Whether the conversation was cleared, and no frame has told its new id."""
         self._stirred: anyio.Event | None = None
@@ -420,6 +421,8 @@ class ClaudeSession:
         if self._resumed and not await self._has_it_alone():
             return
         self._options.greeted(self._capabilities)
+        if self._wishes is not None:
+            self._options.begin_with(self._wishes.options)
         self._tell_commands()
         self._ready.set()
         if self._turn is not None:
