@@ -312,9 +312,9 @@ class _Fake:
         if subtype == "initialize":
             if not self.script.get("mute"):
                 time.sleep(self.script.get("handshake_delay", 0))
-                told = [{"name": "compact", "description": "Free up context"}]
-                late = self.script.get("late_commands")
-                changed = {"type": "system", "subtype": "commands_changed", "commands": [*told, *(late or [])]}
+                told: list[Json] = [{"name": "compact", "description": "Free up context"}]
+                late: list[Json] = self.script.get("late_commands", [])
+                changed: Json = {"type": "system", "subtype": "commands_changed", "commands": [*told, *late]}
                 self._answer(request_id, {"commands": told}, *([changed] if late else []))
         elif subtype == "interrupt":
             if not self.script.get("deaf"):
