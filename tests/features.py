@@ -419,10 +419,13 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "[modes, model, effort, fast mode](#modes-models-options) as config options, `modes` for older clients",
         "yes, with ultracode, output style and agent",
-        "yes, with collaboration mode",
+        "yes, with collaboration mode, and your permission profiles as modes",
         "yes",
         "yes",
-        ("live/test_options.py::test_each_option_is_listed_set_and_what_the_model_is_asked_with",),
+        (
+            "live/test_options.py::test_each_option_is_listed_set_and_what_the_model_is_asked_with",
+            "live/test_options.py::test_permission_profiles_of_the_person_are_modes_of_codex",
+        ),
     ),
     Feature(
         "context usage, tokens of a prompt (cached ones and thoughts too)",

@@ -114,7 +114,7 @@ class CodexSession:
         self._generated = generated
         self._stream = Stream()
         self._id = ""
-        self._options = ThreadOptions(server.client, shelf, events.update)
+        self._options = ThreadOptions(server.client, spec.cwd, shelf, events.update)
         self._active: str | None = None
         self._running: Running | None = None
         self._had_turn = not new
