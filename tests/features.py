@@ -459,6 +459,14 @@ FEATURES: tuple[Feature, ...] = (
         ),
     ),
     Feature(
+        "another model after a refusal, if you say so",
+        "yes, where the CLI offers it",
+        "no: Codex does not offer it",
+        "yes, as a form",
+        "",
+        ("adapters/claude/test_session.py::test_another_model_is_asked_after_a_refusal_only_if_the_person_says_so",),
+    ),
+    Feature(
         "approval of a plan, and the mode it goes on in",
         "yes",
         "no: Codex does not ask",

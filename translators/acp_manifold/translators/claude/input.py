@@ -17,6 +17,9 @@ from acp_manifold.translators.updates import (
     TextResource,
 )
 
+REFUSAL_DIALOG = "refusal_fallback_prompt"
+"""The dialog of Claude Code 2.1.332 that is shown here; it asks for none that no host has said to show."""
+
 
 def user_message(prompt: Prompt, uuid: str, priority: str | None = None) -> JsonObject:
     """A prompt as a user message; `uuid` names it in the frames that follow, `priority` is for one in mid-turn."""
@@ -35,8 +38,8 @@ def user_message(prompt: Prompt, uuid: str, priority: str | None = None) -> Json
 
 
 def greeting(prompt: SystemPrompt | None) -> JsonObject:
-    """The `initialize` request, with the instructions that a client gives the session."""
-    request: JsonObject = {"subtype": "initialize"}
+    """The `initialize` request: the dialogs that are shown here, the instructions that a client gives the session."""
+    request: JsonObject = {"subtype": "initialize", "supportedDialogKinds": [REFUSAL_DIALOG]}
     if prompt is not None:
         # Without `snapshot` a resumed session would keep the instructions it first had.
         request["systemPromptSnapshot"] = False
