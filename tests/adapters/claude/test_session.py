@@ -233,7 +233,7 @@ async def test_another_model_is_asked_after_a_refusal_only_if_the_person_says_so
     (form,) = listener.forms
     assert form.message == "Fable declined this request (bio). Retry with Opus?"
     assert [choice.value for choice in form.fields[0].choices] == ["retry_fallback", "cancelled"]
-    assert unaskable(form) is None and form.fields[0].description == "Wait"
+    assert unaskable(form) is None and form.fields[0].description == "Or wait"
     (greeting,) = [entry["line"] for entry in fake.log() if "initialize" in str(entry.get("line"))]
     assert greeting["request"]["supportedDialogKinds"] == ["refusal_fallback_prompt"]
 
