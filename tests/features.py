@@ -290,6 +290,17 @@ FEATURES: tuple[Feature, ...] = (
         ("live/test_session_index.py::test_a_followed_list_tells_own_and_foreign_changes",),
     ),
     Feature(
+        "its rows with model, source of a copy, cost",
+        "yes, the cost once the CLI has ended",
+        "yes: the model; its list has no others",
+        "yes",
+        "",
+        (
+            "live/test_session_index.py::test_a_row_of_claude_code_tells_model_cost_and_source",
+            "live/test_session_index.py::test_a_followed_list_tells_own_and_foreign_changes",
+        ),
+    ),
+    Feature(
         "`session/fork`, also of a session that somebody has open",
         "yes",
         "yes",

@@ -104,6 +104,10 @@ class SessionRow(NamedTuple):
     """Whether the store has it in its archive, or the query says that it is in ours."""
     model: str | None = None
     """The model it ran with last, where the store's list tells it."""
+    cost_usd: float | None = None
+    """What it has cost in US dollars, where the store tells it."""
+    forked_from: str | None = None
+    """The backend's id of the session it is a copy of, where the store tells it."""
 
 
 class ListQuery(NamedTuple):
