@@ -93,7 +93,7 @@ async def test_a_row_of_claude_code_tells_model_cost_and_source(lab: MakeLab) ->
         await agent.ask(session, "SAY[1]")
         cost = obj(agent.heard(session, "usage_update")[-1], "cost")
         await agent.request("session/close", {"sessionId": session})
-        params = {"sessionId": session, "cwd": here.cwd, "mcpServers": []}
+        params: JsonObject = {"sessionId": session, "cwd": here.cwd, "mcpServers": []}
         copy = text(await agent.request("session/fork", params), "sessionId")
         listed = await agent.request("session/list", {"_meta": {"jetbrains": {"air": {"list": {}}}}})
         rows = {text(row, "sessionId"): details(row) for row in as_objects(listed["sessions"])}
