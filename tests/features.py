@@ -347,6 +347,14 @@ FEATURES: tuple[Feature, ...] = (
         ),
     ),
     Feature(
+        "`customInstructions` of the vendors' clients",
+        "yes",
+        "yes",
+        "yes",
+        "yes",
+        ("live/test_vendor.py::test_custom_instructions_reach_the_model_of_both_clis",),
+    ),
+    Feature(
         "`systemPrompt`, behind the CLI's own or in its place",
         "yes",
         "yes",

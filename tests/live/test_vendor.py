@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from acp_manifold.translators.narrow import JsonObject, as_objects, text
+from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
 from .client import Client, leave_open
 from .conftest import MakeLab
@@ -69,6 +69,21 @@ async def test_a_session_begins_with_what_the_vendors_options_ask_for(lab: MakeL
         await agent.load(session, both.cwd)
         body = await asked(agent, both, session)
         assert body["model"] == "claude-opus-5-5" and {"Write", "Edit"} <= tools(body)
+
+
+async def test_custom_instructions_reach_the_model_of_both_clis(lab: MakeLab) -> None:
+    both = lab()
+    asks: JsonObject = {"jetbrains": {"air": {"version": 1, "capabilities": ["customInstructions", "unknown"]}}}
+    async with started(both, "--titles", "off") as agent:
+        greeting = await agent.initialize(_meta=asks)
+        air = obj(obj(obj(greeting, "_meta"), "jetbrains"), "air")
+        assert air == {"version": 1, "capabilities": ["customInstructions"]}
+        for backend in ("claude", "codex"):
+            air = {"version": 1, "customInstructions": f"Say MARK-{backend}."}
+            meta: JsonObject = {"acp-manifold": {"backend": backend}, "jetbrains": {"air": air}}
+            answer = await agent.request("session/new", {"cwd": both.cwd, "mcpServers": [], "_meta": meta})
+            body = await asked(agent, both, text(answer, "sessionId"))
+            assert f"Say MARK-{backend}." in json.dumps(body)
 
 
 async def test_vendors_options_give_nothing_away(lab: MakeLab) -> None:

@@ -82,6 +82,14 @@ def test_what_the_protocol_and_our_own_key_say_counts_more() -> None:
     assert (found.system_prompt, found.title) == (SystemPrompt("append", "said"), "Ours")
 
 
+def test_custom_instructions_come_behind_whatever_else_is_said() -> None:
+    air = {"air": {"version": 1, "customInstructions": " be brief "}}
+    assert setup(jetbrains=air).system_prompt == SystemPrompt("append", "be brief")
+    assert setup(jetbrains=air, systemPrompt="x").system_prompt == SystemPrompt("override", "x\n\nbe brief")
+    params: JsonObject = {"cwd": "/w", "mcpServers": [], "_meta": {"jetbrains": {"air": {"customInstructions": 5}}}}
+    assert session_setup(params) == PLAIN
+
+
 @pytest.mark.parametrize(
     "options",
     [

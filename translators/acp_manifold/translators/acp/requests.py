@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 META_KEY = "acp-manifold"
 """Our key in `_meta`."""
 
-VENDOR_KEYS = ("claudeCode", "systemPrompt", "additionalRoots", "disableBuiltInTools")
-"""Keys of `_meta` by which clients of another agent ask for something; see `vendor`."""
+VENDOR_KEYS = ("claudeCode", "jetbrains", "systemPrompt", "additionalRoots", "disableBuiltInTools")
+"""Keys of `_meta` by which clients of other agents ask for something; see `vendor`."""
 
 
 class BadParams(ValueError):
@@ -110,10 +110,14 @@ def _with_vendors(setup: SessionSetup, meta: JsonObject) -> SessionSetup:
 
     asked = vendor_setup(meta)
     names = {server.name for server in setup.mcp_servers}
+    prompt = setup.system_prompt or asked.system_prompt
+    if asked.custom_instructions:
+        before = prompt or SystemPrompt("append", "")
+        prompt = before._replace(text=f"{before.text}\n\n{asked.custom_instructions}".lstrip())
     return setup._replace(
         mcp_servers=(*setup.mcp_servers, *(server for server in asked.mcp_servers if server.name not in names)),
         title=setup.title or asked.title,
-        system_prompt=setup.system_prompt or asked.system_prompt,
+        system_prompt=prompt,
         more_directories=asked.directories,
         wishes=asked.wishes,
     )

@@ -1,5 +1,7 @@
 """What clients of claude-agent-acp ask of a session in `_meta`: `claudeCode.options` and the keys beside it.
 
+Those of codex-acp ask for `customInstructions` alone, as clients of both do (read in version 2.6.0).
+
 Taken is what shapes the session and gives away nothing: a title, instructions, directories, MCP servers, fewer tools,
 the model to begin with. Passed over is what would give permissions, start programs, or set the CLI's environment and
 settings. Nothing of it is required to make sense: what has the wrong shape is passed over too. The keys and what
@@ -25,6 +27,8 @@ class VendorSetup(NamedTuple):
 
     title: str | None
     system_prompt: SystemPrompt | None
+    custom_instructions: str
+    """Behind the system prompt, whoever it is from; empty for none."""
     mcp_servers: tuple[McpServer, ...]
     directories: tuple[str, ...]
     """Absolute; not checked to be there."""
@@ -43,6 +47,7 @@ def vendor_setup(meta: JsonObject) -> VendorSetup:
     return VendorSetup(
         as_str(options.get("title")),
         _instructions(options.get("systemPrompt")) or _instructions(meta.get("systemPrompt")),
+        text(obj(obj(meta, "jetbrains"), "air"), "customInstructions").strip(),
         tuple(_servers(obj(options, "mcpServers"))),
         tuple(dict.fromkeys(folder for folder in _texts(folders) if folder.startswith("/") and "\0" not in folder)),
         None if wishes == Wishes() else wishes,
