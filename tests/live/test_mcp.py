@@ -124,13 +124,18 @@ async def test_the_prompts_of_a_server_that_comes_up_late_are_offered_then(lab: 
     up = Path(both.cwd) / "up"
     os.mkfifo(up)
     async with started(both, "--backend", "claude", "--titles", "off") as agent:
-        await agent.initialize()
+        await agent.initialize(session={"notices": {}})
         server = probe(both)
         (Path(both.cwd) / "probe.py").write_text(f"open({str(up)!r}).read()\n{SERVER}")
         session = await opened(agent, both, server)
         await agent.wait_for(lambda: agent.heard(session, "available_commands_update"), "the commands of the CLI")
         assert not offers_greet(agent, session)
+        turn = agent.prompt(session, "TEXT<<begun>>")
+        await agent.wait_for(lambda: agent.heard(session, "notice"), "what the first prompt waits for")
+        assert text(agent.heard(session, "notice")[0], "title") == "Claude Code waits for MCP servers: probe"
+        assert agent.said(session) == ""
         await to_thread.run_sync(up.write_text, "now")
+        assert (await turn.answer())["stopReason"] == "end_turn"
         await prompts_of_a_server(agent, session)
 
 

@@ -11,7 +11,7 @@ import json
 import logging
 import os
 from collections.abc import Callable
-from typing import Any, Final, Literal
+from typing import Any, Final
 from uuid import uuid4
 
 import anyio
@@ -26,6 +26,7 @@ from acp_manifold.adapters.claude.lock import SessionLock
 from acp_manifold.adapters.claude.options import SessionOptions
 from acp_manifold.adapters.claude.program import login_hint
 from acp_manifold.adapters.claude.questions import Questions
+from acp_manifold.adapters.claude.servers import McpServers
 from acp_manifold.adapters.claude.store import Store
 from acp_manifold.bridge.backend import Host, SessionEvents, SessionSpec
 from acp_manifold.bridge.errors import (
@@ -44,7 +45,6 @@ from acp_manifold.translators.claude.commands import commands
 from acp_manifold.translators.claude.compaction import kept_messages
 from acp_manifold.translators.claude.endings import Failure, failure_kind
 from acp_manifold.translators.claude.frames import (
-    FAULTS,
     CommandsChanged,
     ControlCancel,
     ControlRequest,
@@ -65,7 +65,6 @@ from acp_manifold.translators.updates import (
     Command,
     ConfigOption,
     MessageChunk,
-    Notice,
     Prompt,
     TaskOutput,
     Text,
@@ -154,8 +153,9 @@ class ClaudeSession:
         self._store = store
         self._resumed = resumed
         self._conversation = Conversation(spec.cwd)
-        self._own_servers = frozenset(server.name for server in spec.mcp_servers)
         self._control = Control(self._send)
+        own = frozenset(server.name for server in spec.mcp_servers)
+        self._servers = McpServers(own, carried.told_faults, self._control, tasks, events, child.name)
         self._questions = Questions(
             tasks, self._send, events, spec.cwd, child.name, carried.remember, self._conversation.only_call
         )
@@ -292,6 +292,7 @@ class ClaudeSession:
             if self._options.stale:
                 # Not asked before: the first prompt does not wait for it.
                 self._options.refresh()
+            self._servers.prompted(turn.ended.is_set)
             await turn.ended.wait()
             if typed_text(prompt).startswith("/"):
                 self._options.refresh(typed=True)
@@ -561,37 +562,11 @@ class ClaudeSession:
                 self._host.title_heard(NAME, self._id, visible(frame.title), "user")
 
     def _on_init(self, frame: Init) -> None:
+        self._servers.turn_began(frame)
         self._options.head(frame.raw)
         if frame.terminal_commands != self._carried.hidden:
             self._carried.hidden = frame.terminal_commands
             self._tell_commands()
-        if frame.mcp_servers:
-            self._look_after_servers(frame)
-
-    def _look_after_servers(self, frame: Init) -> None:
-        """Tell of MCP servers that can't be used, each once until it works."""
-        told = self._carried.told_faults
-        told -= {name for name, state in frame.mcp_servers if state == "connected"}
-        new = {name for name, state in frame.mcp_servers if state in FAULTS} - told
-        if new:
-            told |= new
-            self._tasks.start_soon(self._tell_faults, new)
-
-    async def _tell_faults(self, names: set[str]) -> None:
-        from acp_manifold.adapters.claude.commands import server_states
-        from acp_manifold.translators.claude.reports import fault
-
-        try:
-            answer = await server_states(self._control)
-        except BackendFault as exc:
-            logger.info("%s: why %s can't be used is not known: %s", self._child.name, sorted(names), exc.message)
-            answer = {}
-        why = {text(entry, "name"): fault(entry) for entry in as_objects(answer.get("mcpServers"))}
-        for name in sorted(names):
-            # Of the person's own servers it is enough to be told where that is no message in the conversation.
-            severity: Literal["error", "warning"] = "error" if name in self._own_servers else "warning"
-            logger.warning("%s: MCP server %s: %s", self._child.name, name, why.get(name))
-            self._events.update(Notice(severity, f"MCP server {name} can't be used", why.get(name)))
 
     def _on_commands(self, frame: CommandsChanged) -> None:
         self._capabilities = {**self._capabilities, "commands": frame.raw.get("commands")}
