@@ -15,7 +15,7 @@ from acp_manifold.adapters.claude import session as session_module
 from acp_manifold.bridge.backend import HttpServer, SessionSpec, StdioServer
 from acp_manifold.bridge.errors import BackendGone, SessionNotFound
 from acp_manifold.translators.narrow import JsonObject
-from acp_manifold.translators.updates import ToolCallUpdate
+from acp_manifold.translators.updates import Notice, ToolCallUpdate
 from tests.adapters.claude.scripted import Listener, hub, opened, saying
 from tests.bridge.editor import Refused, editor_on
 from tests.fakes.fake_claude import FakeClaude, ask, call, die, emit, end, leave, say, spawn, stderr, wait
@@ -123,6 +123,21 @@ async def test_a_cli_that_never_shakes_hands_is_given_up_and_the_next_prompt_sta
             assert (await editor.answer(editor.prompt(session, "y")))["stopReason"] == "end_turn"
             assert not alive(hung)
     assert fake.users(session) == ["y"]
+
+
+async def test_a_prompt_that_waits_long_for_the_cli_says_so_and_runs(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "START_PATIENCE", 0.05)
+    fake.plays([wait("user"), say("Hello"), end()], late="up")
+    with anyio.fail_after(20):
+        async with opened(backend, work, listener) as session, anyio.create_task_group() as tasks:
+            tasks.start_soon(session.prompt, saying("x"))
+            await listener.until(lambda: Notice in map(type, listener.updates))
+            fake.open("up")
+            await listener.until(lambda: listener.said == "Hello")
+    (notice,) = [update for update in listener.updates if isinstance(update, Notice)]
+    assert (notice.severity, notice.title) == ("info", "Claude Code is slow to start")
 
 
 @pytest.mark.case("A04")

@@ -65,6 +65,7 @@ from acp_manifold.translators.updates import (
     Command,
     ConfigOption,
     MessageChunk,
+    Notice,
     Prompt,
     TaskOutput,
     Text,
@@ -75,6 +76,9 @@ logger = logging.getLogger(__name__)
 
 HANDSHAKE_LIMIT: Final = 20.0
 """Seconds a new process has to answer `initialize`; Claude Code 2.1.332 needs 0.3 to 1."""
+
+START_PATIENCE: Final = 5.0
+"""Seconds that a prompt waits for a new process before that is told."""
 
 BUSY_HANDSHAKE_LIMIT: Final = 60.0
 """Seconds it has on a machine with more to do than it has processors: there it may only be waiting for its turn."""
@@ -273,7 +277,12 @@ class ClaudeSession:
         turn = self._turn = _Turn()
         try:
             if not self._ready.is_set() and self._gone is None:
-                await turn.go.wait()
+                with anyio.move_on_after(START_PATIENCE):
+                    await turn.go.wait()
+                if not turn.go.is_set():
+                    words = f"The prompt waits for it, and fails if it does not answer in {HANDSHAKE_LIMIT:g} s."
+                    self._events.update(Notice("info", "Claude Code is slow to start", words))
+                    await turn.go.wait()
             await self._title.settled()
             if self._gone is not None:
                 raise self._end()
