@@ -59,6 +59,24 @@ async def test_text_links_and_thoughts_of_a_turn(agent: Client, both: Lab, backe
     assert agent.heard(session, "user_message_chunk") == []
 
 
+@both_backends
+async def test_a_load_tells_links_as_links_and_text_as_it_was(agent: Client, both: Lab, backend: str) -> None:
+    at = f"file://{both.cwd}"
+    sent: list[JsonObject] = [
+        {"type": "text", "text": "TEXT<<ok>> Look at "},
+        {"type": "resource_link", "uri": f"{at}/my%20notes%20%281%29.md#L1-2", "name": "my notes (1).md"},
+        {"type": "text", "text": " and  "},
+        {"type": "resource_link", "uri": "https://example.org/a(b)", "name": "Page [1]"},
+        {"type": "text", "text": "\n"},
+        {"type": "resource_link", "uri": f"{at}/other.md", "name": "other.md"},
+    ]
+    session = await agent.new_session(both.cwd, backend)
+    assert (await agent.say(session, sent).answer())["stopReason"] == "end_turn"
+    await agent.request("session/close", {"sessionId": session})
+    await agent.load(session, both.cwd)
+    assert [chunk["content"] for chunk in agent.heard(session, "user_message_chunk")] == sent
+
+
 @all_and_v2
 async def test_a_permission_is_asked_and_a_yes_runs_the_command(agent: Client, both: Lab, backend: str) -> None:
     session = await agent.new_session(both.cwd, backend)

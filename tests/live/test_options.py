@@ -129,6 +129,53 @@ async def test_a_mode_that_asks_less_asks_less_and_nothing_unsafe_is_on_before(
     assert len(agent.questions) == asked and path.exists()
 
 
+PROFILES = """default_permissions = ":workspace"
+[permissions.drop]
+description = "Writes to the drop alone"
+[permissions.drop.filesystem]
+":root" = "read"
+"{drop}" = "write"
+[permissions.forge]
+extends = ":workspace"
+[permissions.forge.network]
+enabled = true
+"""
+
+
+async def test_permission_profiles_of_the_person_are_modes_of_codex(lab: MakeLab) -> None:
+    both = lab("codex")
+    drop = both.directory("drop")
+    config = Path(both.env["CODEX_HOME"]) / "config.toml"
+    config.write_text(config.read_text().replace("\n\n", f"\n{PROFILES.format(drop=drop)}\n", 1))
+    here, there = Path(both.cwd) / "made.txt", Path(drop) / "made.txt"
+    flags = ("--backend", "codex", "--titles", "off")
+    async with started(both, *flags) as agent:
+        await agent.initialize()
+        session = await agent.new_session(both.cwd)
+
+        def listed() -> bool:
+            now = told(agent, session).get("configOptions")
+            names = choices(now, "mode")[-2:] if now else []
+            return names == ["permission-profile:drop", "permission-profile:forge"]
+
+        await agent.wait_for(listed, "the profiles")
+        assert values(told(agent, session)["configOptions"])["mode"] == "workspace-write"
+        assert (await choose(agent, session, "mode", "permission-profile:drop"))["mode"] == "permission-profile:drop"
+        assert await agent.ask(session, f"RUN[touch {here}; touch {there}] ;; SAY[1]") == "end_turn"
+        assert there.exists() and not here.exists()
+        wrong = {"sessionId": session, "configId": "mode", "value": "permission-profile:none"}
+        assert (await agent.fails("session/set_config_option", wrong)).code == -32602
+    async with started(both, *flags) as agent:
+        await agent.initialize()
+        await agent.load(session, both.cwd)
+        await knows(agent, session, mode="permission-profile:drop")
+        assert await agent.ask(session, f"RUN[touch {here}] ;; SAY[1]") == "end_turn"
+        assert not here.exists()
+        await choose(agent, session, "mode", "workspace-write")
+        assert await agent.ask(session, f"RUN[touch {here}] ;; SAY[1]") == "end_turn"
+        assert here.exists()
+
+
 @both_backends
 async def test_options_hold_over_a_rest_a_killed_cli_and_a_load(lab: MakeLab, backend: str) -> None:
     place = lab(backend)
@@ -157,6 +204,9 @@ async def test_options_hold_over_a_rest_a_killed_cli_and_a_load(lab: MakeLab, ba
             assert asked_with(place, backend) == (named, "low", False)
         opened = await agent.request("session/load", {"sessionId": session, "cwd": place.cwd, "mcpServers": []})
         assert wanted.items() <= values(opened["configOptions"]).items()
+        if backend == "claude":
+            # No turn runs with it before the restart.
+            await choose(agent, session, "model", "sonnet")
         await agent.request("session/close", {"sessionId": session})
     if backend == "codex":
         return
@@ -168,7 +218,7 @@ async def test_options_hold_over_a_rest_a_killed_cli_and_a_load(lab: MakeLab, ba
         shown = [text(obj(body, "content"), "text") for body in agent.heard(session, "user_message_chunk")]
         assert set(shown) == {"SAY[1]"}  # and no command that nobody typed
         assert await agent.ask(session, "SAY[1]") == "end_turn"
-        assert asked_with(place, backend)[1:] == ("low", False)
+        assert asked_with(place, backend) == ("claude-sonnet-5-5", "low", False)
         # The effort of the person's settings, or of the model, again.
         assert (await choose(agent, session, "effort", "default"))["effort"] == "medium"
         assert await agent.ask(session, "SAY[1]") == "end_turn"

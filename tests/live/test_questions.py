@@ -178,6 +178,43 @@ async def test_cancel_takes_a_form_back_a_late_answer_reaches_nobody_and_a_clien
     assert (await agent.form(session)).id != form.id
 
 
+async def on_newer_model(agent: Client, lab: Lab) -> str:
+    """A Codex session with a model that may ask without waiting."""
+    session = await agent.new_session(lab.cwd, "codex")
+    choice = {"sessionId": session, "configId": "model", "value": "gpt-6-sol"}
+    await agent.request("session/set_config_option", choice)
+    return session
+
+
+OPEN: JsonObject = {"questions": [{"title": "Which db?", "options": ["Postgres", "SQLite"]}, {"title": "Why?"}]}
+ASKS_ON = f"TOOL[request_user_input_async {json.dumps(OPEN)}] ;; "
+
+
+async def test_codex_goes_on_while_it_asks_and_the_answer_is_a_message_into_the_turn(
+    asking: tuple[Client, Lab],
+) -> None:
+    agent, lab = asking
+    await agent.initialize(**FORMS, session={"notices": {}})
+    session = await on_newer_model(agent, lab)
+    turn = agent.prompt(session, ASKS_ON + "TEXT<<at work >> GATE[on] TEXT<<and on>>")
+    form = await agent.form(session)
+    await agent.hears(session, "at work")
+    assert agent.said(session).startswith("Which db?") and list(form.fields) == [
+        "question_0",
+        "question_0_other",
+        "question_1",
+    ]
+    form.accept(question_0="SQLite", question_1="It is small.")
+    answer = "> Which db?\n\nSQLite\n\n> Why?\n\nIt is small."
+    assert (await turn.answer())["stopReason"] == "end_turn"
+    assert json.dumps(answer) in json.dumps(lab.model.requests[-1].body), "it cut the answer short"
+    assert agent.heard(session, "notice")[-1]["title"] != "Your answer came too late"
+
+    assert await agent.ask(session, ASKS_ON + "TEXT<<bye>>") == "end_turn"
+    assert agent.forms[-1] is not form
+    await agent.forms[-1].withdrawn.wait()
+
+
 async def test_questions_of_two_sessions_at_once_never_mix(asking: tuple[Client, Lab]) -> None:
     agent, lab = asking
     await agent.initialize(**FORMS)

@@ -300,6 +300,7 @@ class Session:
             mcp_servers=spec.mcp_servers or self.spec.mcp_servers,
             additional_directories=spec.additional_directories or self.spec.additional_directories,
             system_prompt=spec.system_prompt or self.spec.system_prompt,
+            wishes=spec.wishes or self.spec.wishes,
         )
         if wanted == self.spec:
             return

@@ -28,13 +28,13 @@ logger = logging.getLogger(__name__)
 Row: TypeAlias = tuple[object, ...]
 """What is kept of an entry, made by `row_of`."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 BUSY_SECONDS = 2.0
 """How long a worker thread waits for another bridge's write, which takes milliseconds."""
 
 _FACTS = (
     "first_cwd, last_cwd, custom, custom_at, generated, generated_at, first_typed, updated_at, "
-    "begun, has_message, sidechain"
+    "begun, has_message, sidechain, model, model_at, cost, cost_at, forked_from"
 )
 _READING = 'read_size, "end", anchor, searched, head, sought'
 _MARK = "size, mtime_ns, inode"
@@ -153,6 +153,7 @@ def row_of(entry: Entry) -> Row | None:
         *(reading.size, reading.end, reading.anchor, reading.searched, reading.head, reading.sought),
         *(facts.first_cwd, facts.last_cwd, facts.custom, facts.custom_at, facts.generated, facts.generated_at),
         *(facts.first_typed, facts.updated_at, facts.begun, facts.has_message, facts.sidechain),
+        *(facts.model, facts.model_at, facts.cost, facts.cost_at, facts.forked_from),
     )
 
 

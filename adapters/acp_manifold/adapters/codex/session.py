@@ -60,6 +60,7 @@ from .terminals import listed, stop, terminate
 
 if TYPE_CHECKING:
     from .commands import SlashCommands
+    from .open_questions import OpenQuestions
     from .subagents import Subagents
 
 logger = logging.getLogger(__name__)
@@ -114,7 +115,7 @@ class CodexSession:
         self._generated = generated
         self._stream = Stream()
         self._id = ""
-        self._options = ThreadOptions(server.client, shelf, events.update)
+        self._options = ThreadOptions(server.client, spec.cwd, shelf, events.update)
         self._active: str | None = None
         self._running: Running | None = None
         self._had_turn = not new
@@ -124,6 +125,7 @@ class CodexSession:
         """Model, permissions and the like, as Codex told them last."""
         self._commands: SlashCommands | None = None
         self._agents: Subagents | None = None
+        self._open_questions: OpenQuestions | None = None
         self._skills_known = False
         self._offering = False
         self._closed = False
@@ -445,6 +447,7 @@ class CodexSession:
         if run is not None:
             run.cancelling = True
         self._asking.abort()
+        self._take_back_open()
         if run is None:
             await self._interrupt(self._active or "")
             return
@@ -603,8 +606,8 @@ class CodexSession:
         turn_id = params.get("turnId")
         if turn_id is not None and turn_id == self._active:
             self._tell(self._stream.translate(method, params))
-            if method == "item/completed" and obj(params, "item").get("type") in OF_AGENTS:
-                self._subagents().spoken_of(obj(params, "item"))
+            if method == "item/completed":
+                self._completed(obj(params, "item"))
             return
         handler = OF_THREAD.get(method)
         if handler is not None:
@@ -613,6 +616,18 @@ class CodexSession:
             self._tell(self._stream.translate(method, params))
         else:
             logger.debug("codex session %s: dropped %s of turn %s", self._id, method, turn_id)
+
+    def _completed(self, item: JsonObject) -> None:
+        """See to what an item of the turn means beyond what is told of it."""
+        if item.get("type") in OF_AGENTS:
+            self._subagents().spoken_of(item)
+        elif item.get("questions") and not (self._running is not None and self._running.cancelling):
+            # Imported with the first: few turns ask anything.
+            from .open_questions import OpenQuestions
+
+            if self._open_questions is None:
+                self._open_questions = OpenQuestions(self._events, self._tasks, self.steer)
+            self._open_questions.put(item)
 
     def _subagents(self) -> Subagents:
         # Imported with the first sub-agent: few sessions have any.
@@ -654,6 +669,7 @@ class CodexSession:
     def server_gone(self, reason: BackendGone) -> None:
         """The server ended: the turn fails, its tool calls too, and questions are taken back."""
         self._asking.drop()
+        self._take_back_open()
         self._tell(self._stream.fail_open())
         self._active = None
         self._turn_over.set()
@@ -686,6 +702,7 @@ class CodexSession:
             self._active = None
             self._turn_over.set()
             self._asking.turn_over()
+            self._take_back_open()
             interrupted = text(turn, "status") == "interrupted"
             commands = self._stream.commands()
             # A command that a finished turn leaves running goes on; one of an interrupted turn is ended.
@@ -697,6 +714,10 @@ class CodexSession:
                 # How the turn stopped is no error to a client; why, it reads here.
                 self._tell((MessageChunk("agent", Text(failure_of(error).text), f"{turn_id}-end"),))
             run.end(turn)
+
+    def _take_back_open(self) -> None:
+        if self._open_questions is not None:
+            self._open_questions.take_back()
 
     def request_resolved(self, params: JsonObject) -> None:
         """Codex wants no answer to a question any more."""

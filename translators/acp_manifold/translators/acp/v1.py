@@ -49,6 +49,9 @@ AIR = (
 )
 """The vendor's extensions that are served, under the names by which its clients ask for them."""
 
+_AIR_ALONE = ("customInstructions",)
+"""Those that no client gets by asking for the index."""
+
 _CHUNKS = {"user": "user_message_chunk", "agent": "agent_message_chunk", "thought": "agent_thought_chunk"}
 
 
@@ -305,7 +308,8 @@ def session_row(
 
 def air_extensions(can: ClientCapabilities) -> tuple[str, ...]:
     """The vendor's extensions that are served to this client: those it asks for, all with the index."""
-    return tuple(name for name in AIR if name in can.air or "sessionIndex" in can.air)
+    index = tuple(name for name in AIR if name in can.air or "sessionIndex" in can.air)
+    return (*index, *(name for name in _AIR_ALONE if name in can.air))
 
 
 def archived_params(session_id: str, archived: bool) -> JsonObject:

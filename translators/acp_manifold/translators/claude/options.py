@@ -232,6 +232,18 @@ def _fast_words(held: Held) -> str:
     return words if held.fast or held.fast_obstacle is None else f"{words}; {held.fast_obstacle}"
 
 
+def wished(menu: Menu, option_id: str, value: str) -> str | None:
+    """What to set an option to that a client names as the CLI does; None for what is not offered.
+
+    Any model is taken; which efforts there are hangs on the model, of which the CLI takes care.
+    """
+    if option_id == MODEL:
+        return next((known.id for known in menu.models if value in (known.id, known.runs)), value)
+    if option_id == EFFORT:
+        return value if any(value in known.efforts for known in menu.models) else None
+    return value if option_id == AGENT and any(value == agent.value for agent in menu.agents) else None
+
+
 def request(option_id: str, value: str | bool, held: Held) -> JsonObject:
     """The control request that sets an option to a value that was checked."""
     if option_id == MODE:

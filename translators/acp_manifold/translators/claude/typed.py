@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acp_manifold.translators.acp.requests import BadParams
 from acp_manifold.translators.attached import context, link
-from acp_manifold.translators.claude.input import mention
+from acp_manifold.translators.claude.mentions import mention
 from acp_manifold.translators.updates import Prompt, ResourceLink, Text, TextResource
 
 
