@@ -62,9 +62,17 @@ class View {
       button.disabled = count === 0;
       button.title = `Show these alone; ${letter} goes to the next`;
       button.setAttribute("aria-pressed", "false");
-      button.addEventListener("click", () => this.toggleMark(key));
+      button.addEventListener("click", (event) => {
+        this.toggleMark(key);
+        this.backToRows(event);
+      });
       at("marks").append(button);
     }
+  }
+
+  /* Who clicks goes on in the rows; who came to the button by Tab stays there. */
+  backToRows(event) {
+    if (event.detail > 0) this.timeline.focus();
   }
 
   toggleMark(key) {
@@ -276,7 +284,10 @@ class View {
         this.model.filter[id] = at(id).value;
         this.refilter();
       });
-    at("fold").addEventListener("click", () => this.toggleFold());
+    at("fold").addEventListener("click", (event) => {
+      this.toggleFold();
+      this.backToRows(event);
+    });
     at("help").addEventListener("click", () => at("keys").showModal());
     at("close").addEventListener("click", () => this.hide());
     at("jump").addEventListener("click", () => this.jump());

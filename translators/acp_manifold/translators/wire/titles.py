@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from acp_manifold.translators.acp.requests import TITLE_METHODS
 from acp_manifold.translators.narrow import JsonObject, as_str, obj
 from acp_manifold.translators.values import NamedTuple
 
@@ -24,15 +25,6 @@ class Said(NamedTuple):
     deed: Deed
     origin: str = ""
     """Whose title it is, where the line tells that: `client`, `user` or `generated`."""
-
-
-_ASKED = {
-    "session/set_title": "title",
-    "session/setTitle": "title",
-    "_session/rename": "title",
-    "_session/set_title": "title",
-    "_acpmux/rename": "newName",
-}
 
 
 def title_said(leg: str, inward: bool, name: str, line: JsonObject) -> Said | None:
@@ -66,7 +58,7 @@ def _of_client(inward: bool, name: str, params: JsonObject) -> Said | None:
         return _found(obj(params, "update").get("title"), "told") if told else None
     if name == "session/new":
         return _found(obj(obj(params, "_meta"), "acp-manifold").get("title"), "asked", "client")
-    return _found(params.get(_ASKED[name]), "asked", "client") if name in _ASKED else None
+    return _found(params.get(TITLE_METHODS[name]), "asked", "client") if name in TITLE_METHODS else None
 
 
 def _of_cli(inward: bool, name: str, line: JsonObject) -> Said | None:
