@@ -140,6 +140,11 @@ def _finite(_ctx: click.Context, _param: click.Parameter, value: float) -> float
     show_default=True,
     help="Which version of the protocol is spoken: what the client asks for, or one alone. v2 is a draft.",
 )
+@click.option(
+    "--record",
+    metavar="FILE|DIR",
+    help="Record all that crosses, to the client and to the CLIs, scrubbed; into a folder, a file for each session.",
+)
 @click.option("--log-file", type=click.Path(dir_okay=False), metavar="FILE", help="Log there as well, made 0600.")
 @click.option("-v", "--verbose", is_flag=True, help="Log everything, not warnings alone.")
 @click.pass_context
@@ -150,6 +155,7 @@ def acp_manifold(
     idle: float,
     titles: str,
     protocol: Protocol,
+    record: str | None,
     log_file: str | None,
     verbose: bool,
 ) -> None:
@@ -170,6 +176,7 @@ def acp_manifold(
             idle=idle,
             name_them=named,
             protocol=protocol,
+            record=record,
             log_file=log_file,
             verbose=verbose,
         )

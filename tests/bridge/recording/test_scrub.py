@@ -22,7 +22,8 @@ def scrubber() -> Scrubber:
 
 
 def scrubbed(value: JsonObject, of: Scrubber | None = None) -> JsonObject:
-    return json.loads((of or scrubber()).line(json.dumps(value, ensure_ascii=False).encode()))
+    clean: JsonObject = json.loads((of or scrubber()).line(json.dumps(value, ensure_ascii=False).encode()))
+    return clean
 
 
 words = st.text(max_size=20)
@@ -87,7 +88,7 @@ def test_environment_and_headers_of_mcp_servers_are_secrets_wherever_they_come_a
             ],
         },
     }
-    servers = scrubbed(asked, of)["params"]["mcpServers"]  # type: ignore[index,call-overload]
+    servers = scrubbed(asked, of)["params"]["mcpServers"]  # type: ignore[index]
     assert servers[0]["env"] == [{"name": "WHERE", "value": "<token-1>"}]
     assert servers[1]["headers"] == [{"name": "X-Id", "value": "<header-1>"}]
     assert scrubbed({"text": "it is in-the-cellar, visitor-number-7"}, of) == {"text": "it is <token-1>, <header-1>"}

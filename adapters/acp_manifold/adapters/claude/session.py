@@ -37,7 +37,8 @@ from acp_manifold.bridge.errors import (
     SessionNotFound,
     TaskNotFound,
 )
-from acp_manifold.bridge.process import Child
+from acp_manifold.bridge.taps import taps
+from acp_manifold.bridge.transport import Transport
 from acp_manifold.translators.acp.prompts import typed_text
 from acp_manifold.translators.claude.archive import visible
 from acp_manifold.translators.claude.commands import commands
@@ -126,7 +127,7 @@ class ClaudeSession:
     def __init__(
         self,
         session_id: str,
-        child: Child,
+        child: Transport,
         tasks: TaskGroup,
         spec: SessionSpec,
         events: SessionEvents,
@@ -139,6 +140,7 @@ class ClaudeSession:
         mark: str,
     ) -> None:
         self._id = session_id
+        self._cwd = spec.cwd
         self._child = child
         self._tasks = tasks
         self._events = events
@@ -507,6 +509,8 @@ class ClaudeSession:
         self._id = session_id
         self._lock.take(session_id)
         self._title.moved(session_id)
+        self._child.belongs(session_id)
+        taps.keep(NAME, session_id, self._store.root, lambda: self._store.expected_path(session_id, self._cwd))
         self._life.moved(self, self._carried)
         self._events.moved(session_id)
 

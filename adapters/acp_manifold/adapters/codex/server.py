@@ -16,8 +16,9 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from acp_manifold.bridge.backend import Program
 from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, BridgeError, InvalidRequest, RemoteError
-from acp_manifold.bridge.process import Child, spawn
+from acp_manifold.bridge.process import spawn
 from acp_manifold.bridge.starting import Started
+from acp_manifold.bridge.transport import Spawn, Transport
 from acp_manifold.translators.auth import Endpoint
 from acp_manifold.translators.codex.failures import without_keys
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
@@ -77,7 +78,7 @@ class Route(Protocol):
 class AppServer:
     """A running app-server, or one that has ended."""
 
-    def __init__(self, child: Child, named: Callable[[str, str], None], limits: Limits) -> None:
+    def __init__(self, child: Transport, named: Callable[[str, str], None], limits: Limits) -> None:
         """
         Args:
             child: The process.
@@ -466,6 +467,7 @@ async def serve(
     *,
     limits: Limits,
     started: Started | None = None,
+    spawn: Spawn = spawn,
     task_status: TaskStatus[AppServer] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run one app-server until it ends or this is cancelled; started means that it answered the handshake.
@@ -481,9 +483,12 @@ async def serve(
         name="codex app-server",
         started=started,
         guarded=False,
+        backend="codex",
     ) as child:
         if started is None:
             child.send(GREETING)
+        elif child.place.tap is not None:
+            child.place.tap("out", GREETING)
         server = AppServer(child, named, limits)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(server.live)

@@ -109,7 +109,7 @@ class Scrubber:
             return line
         return _encode(clean)
 
-    def object(self, value: JsonObject) -> JsonObject:
+    def fields(self, value: JsonObject) -> JsonObject:
         """A JSON object, scrubbed."""
         return as_object(self.value(value))
 
