@@ -42,7 +42,7 @@ class Scene:
         self._add({"leg": "backend", "dir": direction, "backend": "codex", "process": 1}, session, line)
 
     def stored(self, line: object, session: str = ONE) -> None:
-        more = {"leg": "store", "dir": "in", "backend": "claude", "file": "projects/p/t.jsonl"}
+        more: JsonObject = {"leg": "store", "dir": "in", "backend": "claude", "file": "projects/p/t.jsonl"}
         self._add(more, session, line)
 
     def note(self, line: JsonObject, session: str = "", backend: str = "claude") -> None:
@@ -81,7 +81,7 @@ def delta(text: str) -> JsonObject:
 def scene() -> list[JsonObject]:
     """A minute with both CLIs."""
     s = Scene()
-    capabilities = {"elicitation": {"form": {}}}
+    capabilities: JsonObject = {"elicitation": {"form": {}}}
     s.client(
         "in", request(0, "initialize", protocolVersion=1, clientInfo={"name": "zed"}, clientCapabilities=capabilities)
     )

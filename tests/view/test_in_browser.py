@@ -16,7 +16,7 @@ from .browser import chromium
 from .scene import HEADER, ONE, TWO, chunk, request, scene, update
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Dialog, Page
 
 Show = Callable[..., "Page"]
 
@@ -33,6 +33,10 @@ def show(browser: Browser, tmp_path: Path) -> Iterator[Show]:
     faults: list[str] = []
     pages: list[Page] = []
 
+    def dismiss(dialog: Dialog) -> None:
+        faults.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
     def open_page(entries: list[JsonObject], header: JsonObject = HEADER, *, scheme: str = "light") -> Page:
         place = tmp_path / f"{len(pages)}.html"
         place.write_text(page_of(page_data("a.jsonl", header, entries)), encoding="utf-8")
@@ -40,7 +44,7 @@ def show(browser: Browser, tmp_path: Path) -> Iterator[Show]:
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         page.on("console", lambda message: faults.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("dialog", dismiss)
         page.on("request", lambda sent: None if sent.url == place.as_uri() else faults.append(f"request: {sent.url}"))
         page.goto(place.as_uri())
         pages.append(page)

@@ -43,7 +43,7 @@ def view(file: Path, output: str | None, open_it: bool) -> None:
     entries = [entry.to_wire() for entry in recording.entries]
     whole = page(page_data(file.name, recording.header.to_wire(), entries, note)).encode()
     if output == "-":
-        click.get_binary_stream("stdout").write(whole)
+        click.echo(whole, nl=False)
         return
     place = Path(output) if output is not None else _page_of(file)
     try:

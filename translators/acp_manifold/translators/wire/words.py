@@ -55,14 +55,14 @@ _PLAIN = ("model", "cwd")
 _SPACE = re.compile(r"\s+")
 _RANK = {key: rank for rank, key in enumerate(_TELLING)}
 _PLAIN_RANK = {key: rank for rank, key in enumerate(_PLAIN)}
-_SAYS_ALL = {"text", "delta", "thinking", "partial_json", "optionId", "behavior", "decision", "action"}
+SAYS_ALL = {"text", "delta", "thinking", "partial_json", "optionId", "behavior", "decision", "action"}
 """Beside what is said, or answered, nothing else is worth telling."""
 
 
 def words(line: JsonObject) -> str:
     """A few words on one line, perhaps none: the two most telling strings that stand highest in it."""
     found = _highest(line, _RANK)
-    if found and found[0][1] in _SAYS_ALL:
+    if found and found[0][1] in SAYS_ALL:
         return shortened(" ".join(value for _, key, value in found if key == found[0][1]))
     return shortened(" · ".join(dict.fromkeys(value for _, _, value in (found or _highest(line, _PLAIN_RANK))[:2])))
 
