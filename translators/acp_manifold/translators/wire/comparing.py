@@ -1,16 +1,15 @@
 """What differs on the wire between two recordings of one scenario, such as one of each of two versions of a CLI.
 
-Each direction of each lane is compared by itself, since which of two sides speaks first is a matter of
-moments. Messages are aligned by their names, pieces of one stream are one message, and of two that
-belong together the members are compared.
+Each direction of each lane is compared by itself, and the order in it is not: which of two comes first is
+often a matter of moments. Pieces of one stream are one message. What has no equal on the other side is laid
+beside the next of its name, and their members are compared.
 """
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from typing import Literal, TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_object, is_list, is_object, text
@@ -108,15 +107,42 @@ def _unsaid(line: JsonObject) -> JsonObject:
     }
 
 
-def _compared(one: list[_Message], other: list[_Message]) -> Iterator[tuple[Sign, str, Change | None]]:
-    names = [message.name for message in one], [message.name for message in other]
-    for kind, begin, end, new_begin, new_end in SequenceMatcher(None, *names, autojunk=False).get_opcodes():
-        if kind == "equal":
-            for before, after in zip(one[begin:end], other[new_begin:new_end], strict=True):
-                yield from (("~", before.name, change) for change in changes(before.line, after.line))
-            continue
-        yield from (("-", message.name, None) for message in one[begin:end])
-        yield from (("+", message.name, None) for message in other[new_begin:new_end])
+def _compared(one: list[_Message], other: list[_Message]) -> list[tuple[Sign, str, Change | None]]:
+    """By name, in the order in which names appear."""
+    before, after = _by_name(one), _by_name(other)
+    found: list[tuple[Sign, str, Change | None]] = []
+    for name in dict.fromkeys((*before, *after)):
+        left, right = _without_the_same(before.get(name, []), after.get(name, []))
+        for line, new_line in zip(left, right, strict=False):
+            found += [("~", name, change) for change in changes(line, new_line)]
+        found += [("-", name, None)] * (len(left) - len(right)) + [("+", name, None)] * (len(right) - len(left))
+    return found
+
+
+def _by_name(messages: list[_Message]) -> dict[str, list[JsonObject]]:
+    lines: defaultdict[str, list[JsonObject]] = defaultdict(list)
+    for message in messages:
+        lines[message.name].append(message.line)
+    return lines
+
+
+def _without_the_same(one: list[JsonObject], other: list[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:
+    """What has no equal on the other side."""
+    left = Counter(json.dumps(line, sort_keys=True) for line in one)
+    right = Counter(json.dumps(line, sort_keys=True) for line in other)
+    return _rest(one, left & right), _rest(other, left & right)
+
+
+def _rest(lines: list[JsonObject], same: Counter[str]) -> list[JsonObject]:
+    same = same.copy()
+    rest: list[JsonObject] = []
+    for line in lines:
+        key = json.dumps(line, sort_keys=True)
+        if same[key]:
+            same[key] -= 1
+        else:
+            rest.append(line)
+    return rest
 
 
 def changes(before: object, after: object, place: str = "") -> Iterator[Change]:

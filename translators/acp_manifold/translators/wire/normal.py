@@ -1,4 +1,4 @@
-"""Lines without what differs each time: ids, times, places, paths and counts become the names of their kinds.
+"""Lines without what differs each time: ids, hashes, times, places, paths and counts become the names of their kinds.
 
 So two recordings of one scenario can be laid side by side.
 """
@@ -13,14 +13,18 @@ _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _PREFIX = "toolu|msg|call|req|resp|rs|fc|item|task|agent|bash|chatcmpl"
 _MADE = re.compile(
     rf"(?P<id>\b{_UUID}\b|\b(?:{_PREFIX})[_-]\w*\d\w*)"
+    r"|(?P<hash>\b[0-9a-f]{32,128}\b)"
     r"|(?P<time>\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)"
     r"|(?P<path>(?<![\w.<])/(?:private/tmp|tmp|var/folders|home|root|Users|project|<home>)(?:/[\w.@+<>-]+)*)"
     r"|(?P<place>\b(?:127\.0\.0\.1|localhost|\[::1\]):\d+)",
     re.IGNORECASE,
 )
+_MOMENT = 10**12
+"""From 2001 on a moment has more milliseconds than that; counts stay below it."""
+
 _KEYS = (
     ("id", re.compile(r"^id$|Ids?$|_ids?$|[uU]uids?$")),
-    ("time", re.compile(r"^t$|[tT]imestamp|At$|Ms$|_ms$|_at$|[dD]uration|elapsed|ttft|resets")),
+    ("time", re.compile(r"^t$|[tT]ime(?:stamp)?$|At$|Ms$|_ms$|_at$|[dD]uration|elapsed|ttft|resets")),
     ("count", re.compile(r"[tT]okens|_usd$|[cC]ost|^(?:pid|processId|totalBytes)$")),
 )
 
@@ -40,7 +44,7 @@ def _value(key: str, value: object) -> object:
     named = next((f"<{kind}>" for kind, pattern in _KEYS if pattern.search(key)), None)
     if isinstance(value, str):
         return named if named == "<id>" and value else _text(value)
-    return named or value
+    return named or ("<time>" if isinstance(value, int) and value > _MOMENT else value)
 
 
 def _text(text: str) -> str:
