@@ -46,7 +46,7 @@ async def test_two_takes_of_one_scene_are_without_fault_and_alike(lab: MakeLab, 
     checked = run("recordings", "check", one, other, "--schema", PATH / "v1" / "schema.unstable.json")
     assert checked.exit_code == 0, checked.output
     found = cast("list[JsonObject]", json.loads(run("recordings", "diff", one, other, "--json").output))
-    # How often a CLI writes some records, or tells its state, is a matter of moments; what it says is not, nor what we ask.
+    # How often a CLI writes some records, or tells its state, is a matter of moments; what it says is not.
     unlike = [item for item in found if item["leg"] == "backend" and (item["sign"] == "~" or item["dir"] == "out")]
     assert unlike == []
 
