@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ INSTALL = "`make browser` installs Debian's, as root; ACP_MANIFOLD_BROWSER may n
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium() -> Generator[Browser]:
     """The browser; skips the test, with the reason, where none can be had.
 
     What ACP_MANIFOLD_BROWSER names has to start: that one is never skipped.

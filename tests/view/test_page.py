@@ -13,6 +13,7 @@ import pytest
 
 from acp_manifold.bridge.view.data import page_data
 from acp_manifold.bridge.view.page import SCRIPTS, page
+from acp_manifold.translators.narrow import JsonObject
 
 from .scene import HEADER, ONE, scene
 from .test_in_browser import HOSTILE, hostile
@@ -71,7 +72,9 @@ def test_every_part_of_the_page_is_in_the_package() -> None:
 
 
 def test_a_line_is_kept_as_it_is_told_to_a_person(tmp_path: Path) -> None:
-    entries = [{"t": 0, "leg": "client", "dir": "in", "line": {"n": 12345678901234567890, "half": "\ud800", "e": "é"}}]
+    entries: list[JsonObject] = [
+        {"t": 0, "leg": "client", "dir": "in", "line": {"n": 12345678901234567890, "half": "\ud800", "e": "é"}}
+    ]
     (message,) = json.loads(parts(page(page_data("a", HEADER, entries)))[0])["messages"]
     assert message["line"] == '{"n":12345678901234567890,"half":"\\ud800","e":"é"}'
 

@@ -96,7 +96,7 @@ def test_pieces_are_of_streams(name: str, expected: bool) -> None:
         ({"id": 1, "error": {"code": 5, "message": "No"}}, "No"),
         (request(1, "session/new", cwd="/project"), "/project"),
         (answer(1), ""),
-        ({"_meta": {"text": "not this"}, "n": [1, None, [[{}]]]}, ""),
+        ({"_meta": {"text": "not this"}, "n": [1, None, [["x"]]]}, ""),
     ],
 )
 def test_a_line_in_a_few_words(line: JsonObject, expected: str) -> None:
@@ -148,7 +148,7 @@ def test_what_nobody_answers_or_asked_for_is_told() -> None:
 def test_processes_of_one_backend_count_their_ids_each_for_itself() -> None:
     line: JsonObject = {"type": "control_request", "request_id": "r1", "request": {"subtype": "initialize"}}
     reply: JsonObject = {"type": "control_response", "response": {"subtype": "success", "request_id": "r1"}}
-    told = [
+    told: list[JsonObject] = [
         {"leg": "backend", "dir": way, "backend": "claude", "process": process, "line": said}
         for process, way, said in ((1, "out", line), (2, "out", line), (2, "in", reply), (1, "in", reply))
     ]

@@ -19,6 +19,7 @@ from .data import json_text
 SCRIPTS = ("model.js", "layout.js", "tree.js", "rows.js", "page.js")
 """The parts of the page's script, in the order in which they are joined into one."""
 
+_PACKAGE = __name__.rpartition(".")[0]
 _PLACE = re.compile(r"%(policy|style|recording|script)%")
 
 
@@ -37,7 +38,7 @@ def page(recording: JsonObject) -> str:
 
 
 def _part(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return files(_PACKAGE).joinpath(name).read_text(encoding="utf-8")
 
 
 def _policy(style: str, script: str) -> str:

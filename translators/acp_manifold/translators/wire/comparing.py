@@ -107,16 +107,18 @@ def _unsaid(line: JsonObject) -> JsonObject:
     }
 
 
-def _compared(one: list[_Message], other: list[_Message]) -> list[tuple[Sign, str, Change | None]]:
+def _compared(one: list[_Message], other: list[_Message]) -> Iterator[tuple[Sign, str, Change | None]]:
     """By name, in the order in which names appear."""
     before, after = _by_name(one), _by_name(other)
-    found: list[tuple[Sign, str, Change | None]] = []
     for name in dict.fromkeys((*before, *after)):
         left, right = _without_the_same(before.get(name, []), after.get(name, []))
         for line, new_line in zip(left, right, strict=False):
-            found += [("~", name, change) for change in changes(line, new_line)]
-        found += [("-", name, None)] * (len(left) - len(right)) + [("+", name, None)] * (len(right) - len(left))
-    return found
+            for change in changes(line, new_line):
+                yield "~", name, change
+        for _ in left[len(right) :]:
+            yield "-", name, None
+        for _ in right[len(left) :]:
+            yield "+", name, None
 
 
 def _by_name(messages: list[_Message]) -> dict[str, list[JsonObject]]:
