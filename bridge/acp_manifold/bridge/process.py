@@ -282,10 +282,11 @@ async def spawn(
             # Carried past the task group, which would wrap it: the caller is to see it as it was raised.
             failure = exc
         finally:
+            asked = not child.exited
             await climb(child, unused=child.unused)
             await child.release()
             if backend is not None:
-                taps.note(child.place, {"note": "exit", "how": _how(child._process.returncode)})
+                taps.note(child.place, {"note": "exit", "how": _how(child._process.returncode), "asked": asked})
     if failure is not None:
         raise failure
 

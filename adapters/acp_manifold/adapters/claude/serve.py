@@ -14,9 +14,9 @@ from acp_manifold.adapters.claude.live_title import NAME
 from acp_manifold.adapters.claude.lock import lock_folder, locked
 from acp_manifold.adapters.claude.session import ClaudeSession
 from acp_manifold.adapters.claude.store import Store
+from acp_manifold.bridge import process
 from acp_manifold.bridge.backend import Host, SessionEvents, SessionSpec
 from acp_manifold.bridge.errors import BackendGone
-from acp_manifold.bridge.process import spawn
 from acp_manifold.bridge.taps import taps
 from acp_manifold.bridge.transport import Spawn
 
@@ -33,7 +33,7 @@ async def serve(
     life: Life,
     *,
     resumed: bool,
-    spawn: Spawn = spawn,
+    spawn: Spawn | None = None,
 ) -> AsyncGenerator[ClaudeSession, None]:
     """Run a process for a session for as long as the context is open.
 
@@ -47,7 +47,7 @@ async def serve(
         session_id: The session.
         life: What the sessions of the backend share.
         resumed: Whether it is in the store, and to be gone on with.
-        spawn: Runs it.
+        spawn: Runs it; None: as a real process.
 
     Raises:
         InvalidRequest: Another agent has the session.
@@ -58,7 +58,7 @@ async def serve(
     with locked(lock_folder(), session_id) as lock, mcp_config_file(spec.mcp_servers) as mcp_config:
         words = arguments(session_id, resume=resumed, spec=spec, mcp_config=mcp_config, carried=carried)
         name = f"{NAME} {session_id[:8]}"
-        async with spawn(
+        async with (spawn or process.spawn)(
             (*command, *words), cwd=spec.cwd, env=env, name=name, backend=NAME, session=session_id
         ) as child:
             # The end of an input without a prompt costs Claude Code 2.1.332 0.4 s of CPU, a signal 0.1 s.

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
+from acp_manifold.bridge import process
 from acp_manifold.bridge.backend import Program
 from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, BridgeError, InvalidRequest, RemoteError
-from acp_manifold.bridge.process import spawn
 from acp_manifold.bridge.starting import Started
 from acp_manifold.bridge.transport import Spawn, Transport
 from acp_manifold.translators.auth import Endpoint
@@ -467,7 +467,7 @@ async def serve(
     *,
     limits: Limits,
     started: Started | None = None,
-    spawn: Spawn = spawn,
+    spawn: Spawn | None = None,
     task_status: TaskStatus[AppServer] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run one app-server until it ends or this is cancelled; started means that it answered the handshake.
@@ -476,7 +476,7 @@ async def serve(
         BackendGone: It did not come up. Once it is up nothing is raised: its end is told to the routes.
     """
     failure: BackendGone | None = None
-    async with spawn(
+    async with (spawn or process.spawn)(
         server_command(program),
         cwd=neutral_directory(),
         env=environment(),

@@ -84,7 +84,7 @@ class Recorder:
         self._held: dict[tuple[str, Direction, object], Entry] = {}
         """In a folder: requests of which only the answer will tell the session."""
         self._unknown: dict[str, list[Entry]] = {}
-        """In a folder: entries of sessions that no client has been told of, such as those that only think of a title."""
+        """In a folder: entries of sessions that no client was told of, such as those that only think of a title."""
         self._followed: dict[str, Followed] = {}
         self._rest = b""
         self._meta: tuple[float, str, Direction] | None = None
