@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from acp_manifold.bridge.commands import acp_manifold
 from acp_manifold.translators.narrow import JsonObject
 from tests.schema import PATH
-from tests.view.browser import chromium
+from tests.view.browser import chromium, missing
 
 from .conftest import MakeLab
 from .lab import Lab, started
@@ -51,6 +51,7 @@ async def test_two_takes_of_one_scene_are_without_fault_and_alike(lab: MakeLab, 
     assert unlike == []
 
 
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
 async def test_a_recording_of_both_clis_is_shown_with_a_lane_for_each_session(lab: MakeLab) -> None:
     file = await take(lab(), "claude", "codex")
     page = file.with_suffix(".html")

@@ -198,3 +198,48 @@ def write(path: Path, entries: list[JsonObject], header: JsonObject = HEADER) ->
     lines = [header, *entries]
     path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
     return path
+
+
+HOSTILE = (
+    "</script><script>window.alive = 1</script>",
+    "<!--<script>",
+    "--><script>window.alive = 2</script>",
+    "<img src=x onerror='window.alive = 3'>",
+    "javascript:window.alive=4",
+    "<a href='javascript:window.alive=5' autofocus onfocus='window.alive=6'>x</a>",
+    "</title></style><svg onload=window.alive=7>",
+    "<iframe srcdoc='<script>parent.alive = 8</script>'></iframe>",
+    "%script% %recording% ${alert(1)} {{7*7}}",
+    "\u2028\u2029\u202e\x00\ud800 \\u003cimg>",
+    "<meta http-equiv=refresh content='0;url=http://127.0.0.1:9/'>",
+)
+
+
+def hostile(text: str) -> list[JsonObject]:
+    """Every place that a recording has for a text, with the text in it."""
+    entries: list[JsonObject] = [
+        {"t": 0, "leg": "client", "dir": "in", "conn": 1, "session": text, "line": request(1, text, **{text: text})},
+        {"t": 0.1, "leg": "client", "dir": "out", "session": text, "line": chunk(text, text)},
+        {
+            "t": 0.2,
+            "leg": "client",
+            "dir": "out",
+            "session": text,
+            "line": update(text, "session_info_update", title=text),
+        },
+        {
+            "t": 0.3,
+            "leg": "backend",
+            "dir": "in",
+            "backend": text,
+            "process": text,
+            "session": text,
+            "line": {"type": text},
+        },
+        {"t": 0.4, "leg": "store", "dir": "in", "backend": text, "file": text, "line": {"customTitle": text}},
+        {"t": 0.5, "leg": "backend", "dir": "in", "text": text},
+        {"t": 0.6, "leg": "bridge", "line": {"note": "title", "title": text, "origin": text, "heard": text}},
+        {"t": 0.7, "leg": "bridge", "line": {"note": text, "reason": text}},
+        {"t": 0.8, "leg": "client", "dir": "out", "conn": 1, "line": {"id": 1, "error": {"code": 1, "message": text}}},
+    ]
+    return entries

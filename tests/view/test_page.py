@@ -15,8 +15,7 @@ from acp_manifold.bridge.view.data import page_data
 from acp_manifold.bridge.view.page import SCRIPTS, page
 from acp_manifold.translators.narrow import JsonObject
 
-from .scene import HEADER, ONE, scene
-from .test_in_browser import HOSTILE, hostile
+from .scene import HEADER, HOSTILE, ONE, hostile, scene
 
 PACKAGE = "acp_manifold.bridge.view"
 WAYS_TO_MAKE_HTML = (
