@@ -193,6 +193,16 @@ def test_titles_are_found_wherever_they_stand_with_whose_they_are() -> None:
     ]
 
 
+def test_a_title_that_the_bridge_knew_stays_that_of_who_made_it() -> None:
+    s = Scene()
+    s.client("in", request(1, "session/set_title", sessionId=ONE, title="Mine"), ONE)
+    s.note({"note": "title", "title": "Mine", "origin": "user", "heard": "known"}, ONE)
+    s.client("out", update(ONE, "session_info_update", title="Mine"), ONE)
+    s.note({"note": "title", "title": "Mine", "origin": "user", "heard": "news"}, ONE)
+    told = [reading.title.origin for reading in whole(s).readings if reading.title]
+    assert told == ["client", "client", "client", "user"]
+
+
 @pytest.mark.parametrize(
     ("leg", "way", "line", "title"),
     [

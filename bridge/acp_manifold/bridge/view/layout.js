@@ -13,7 +13,7 @@ function placeLanes(lanes, width) {
   const right = lanes.length - bridge - 2;
   const margin = small ? 24 : Math.max(44, Math.min(90, width / 15));
   const free = width - gutter - 2 * margin;
-  const step = Math.max(small ? 64 : 76, Math.min(190, (free - 720) / Math.max(1, left + right)));
+  const step = Math.max(small ? 64 : left + right > 3 ? 76 : 104, Math.min(190, (free - 720) / Math.max(1, left + right)));
   const sides = (bridge > 0 ? 1 : 0) + (right >= 0 ? 1 : 0);
   const least = small ? 148 : Math.max(270, Math.min(340, (free - step) / 2));
   const wide = Math.max(least, Math.min(680, (free - step * (Math.max(0, left) + Math.max(0, right))) / Math.max(1, sides)));

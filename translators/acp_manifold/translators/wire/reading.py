@@ -105,15 +105,20 @@ def _reading(entry: JsonObject, what: Shape, session: str, joined: int | None, s
 
 
 def _whose(readings: list[Reading]) -> list[Reading]:
-    """Titles whose line doesn't tell whose they are get the origin that an earlier line of the session told."""
+    """Titles whose line doesn't tell whose they are get the origin that an earlier line of the session told.
+
+    So do those that the bridge knew already: its note has who would have made it, were it news.
+    """
     known: dict[tuple[str, str], str] = {}
     told: list[Reading] = []
     for reading in readings:
         said = reading.title
-        if said is not None and said.origin:
-            known[reading.session, said.title] = said.origin
-        elif said is not None and (origin := known.get((reading.session, said.title))):
-            reading = reading._replace(title=said._replace(origin=origin))
+        if said is not None:
+            before = known.get((reading.session, said.title))
+            if before and (not said.origin or said.deed == "known"):
+                reading = reading._replace(title=said._replace(origin=before))
+            elif said.origin:
+                known[reading.session, said.title] = said.origin
         told.append(reading)
     return told
 
