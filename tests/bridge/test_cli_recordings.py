@@ -98,10 +98,39 @@ def test_diff_tells_what_changed_under_the_message_it_is_in(file: Path, tmp_path
 def test_diff_as_json_holds_whole_values(file: Path, tmp_path: Path) -> None:
     long = "x" * 500
     other = write(tmp_path / "other.jsonl", json.loads(json.dumps(scene()).replace("end_turn", long)))
-    (found, *_) = json.loads(run("recordings", "diff", file, other, "--json").output)
+    ((pair,)) = json.loads(run("recordings", "diff", file, other, "--json").output)
+    assert (pair["a"], pair["b"]) == (str(file), str(other))
+    found = pair["differences"][0]
     assert found["change"] == {"sign": "~", "place": "result.stopReason", "before": "end_turn", "after": long}
     assert (found["leg"], found["dir"], found["times"]) == ("client", "out", 1)
     assert long not in run("recordings", "diff", file, other).output
+
+
+def test_diff_of_folders_compares_what_has_one_name(tmp_path: Path) -> None:
+    other = json.loads(json.dumps(scene()).replace("allow_once", "reject_once"))
+    for place, entries in (("a/x", scene()), ("a/y", scene()), ("a/gone", scene()), ("b/x", other), ("b/y", scene())):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        write(tmp_path / f"{place}.jsonl", entries)
+    result = run("recordings", "diff", tmp_path / "a", tmp_path / "b")
+    assert result.exit_code == 1
+    clis = "(claude 2.1.332, codex 0.163.0)"
+    assert result.output.splitlines() == [
+        f"--- Only there: {tmp_path / 'a' / 'gone.jsonl'}",
+        f"--- {tmp_path / 'a' / 'x.jsonl'} {clis}",
+        f"+++ {tmp_path / 'b' / 'x.jsonl'} {clis}",
+        "  from client: answer to session/request_permission",
+        '    ~ result.outcome.optionId: "allow_once" -> "reject_once"',
+    ]
+
+
+def test_check_of_a_folder_looks_at_all_below_it(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    write(tmp_path / "below" / "another.jsonl", scene())
+    result = run("recordings", "check", tmp_path)
+    assert [line.partition(":")[0] for line in result.output.splitlines()] == [
+        str(tmp_path / "below" / "another.jsonl"),
+        str(file),
+    ]
 
 
 def test_diff_of_what_is_no_recording_is_trouble_and_not_a_difference(file: Path, tmp_path: Path) -> None:

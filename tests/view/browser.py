@@ -32,9 +32,7 @@ def missing() -> str | None:
     if find_spec("playwright") is None:
         return "playwright is not installed"
     if program() is None:
-        return (
-            "no Chromium is installed: `make browser` does that on Debian; or name one in ACP_MANIFOLD_BROWSER"
-        )
+        return "no Chromium is installed: `make browser` does that on Debian; or name one in ACP_MANIFOLD_BROWSER"
     return None
 
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from acp_manifold.translators.values import NamedTuple
+
 from .errors import BridgeError
 from .once import Fault, say
 
@@ -43,7 +45,7 @@ def recordings() -> None:
 
 
 @recordings.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=_FILE)
+@click.argument("files", metavar="FILE|FOLDER...", nargs=-1, required=True, type=_FILE)
 @click.option("schema", "--schema", metavar="FILE", type=_FILE, help="Hold the client's lines against this ACP schema.")
 @click.option("as_json", "--json", is_flag=True, help="As a JSON array.")
 def check(files: tuple[Path, ...], schema: Path | None, as_json: bool) -> None:
@@ -53,6 +55,7 @@ def check(files: tuple[Path, ...], schema: Path | None, as_json: bool) -> None:
     A schema is that of the npm package @agentclientprotocol/sdk, and needs the Python package jsonschema.
     """
     judge = _schema(schema) if schema is not None else None
+    files = tuple(found for file in files for found in (_below(file) if file.is_dir() else [file]))
     reports = [_checked(file, judge) for file in files]
     if as_json:
         say(json.dumps([report for report, _ in reports], indent=2))
@@ -114,13 +117,43 @@ def _check_lines(file: Path, report: dict[str, object], findings: list[Finding])
 @recordings.command()
 @click.argument("one", metavar="A", type=_FILE)
 @click.argument("other", metavar="B", type=_FILE)
-@click.option("as_json", "--json", is_flag=True, help="As a JSON array.")
+@click.option("as_json", "--json", is_flag=True, help="As a JSON array, an object for each pair that differs.")
 def diff(one: Path, other: Path, as_json: bool) -> None:
     """What changed on the wire from recording A to recording B of the same scenario.
 
-    Ids, times, paths and counts of tokens don't count as changes. The exit status is 0 if nothing changed, 1 if
+    Of two folders, such as of two versions of a CLI, the recordings of the same names are compared. Ids, times, paths,
+    counts of tokens and the order of things don't count as changes. The exit status is 0 if nothing changed, 1 if
     something did, 2 if a recording can't be read.
     """
+    pairs = [_compared(before, after) for before, after in _pairs(one, other)]
+    unlike = [pair for pair in pairs if pair.found or None in pair.files]
+    if as_json:
+        say(json.dumps([_pair(pair) for pair in unlike], indent=2))
+    else:
+        for pair in unlike:
+            for line in _diff_lines(pair):
+                say(line)
+    sys.exit(1 if unlike else 0)
+
+
+class _Pair(NamedTuple):
+    """Two recordings of one scenario, or the one that there is."""
+
+    files: tuple[Path | None, Path | None]
+    headings: tuple[str, str]
+    found: list[Difference]
+
+
+def _pairs(one: Path, other: Path) -> list[tuple[Path | None, Path | None]]:
+    if not (one.is_dir() and other.is_dir()):
+        return [(one, other)]
+    before, after = ({file.relative_to(folder): file for file in _below(folder)} for folder in (one, other))
+    return [(before.get(name), after.get(name)) for name in sorted({*before, *after})]
+
+
+def _compared(one: Path | None, other: Path | None) -> _Pair:
+    if one is None or other is None:
+        return _Pair((one, other), (f"Only there: {one}", f"Only there: {other}"), [])
     from acp_manifold.translators.wire.comparing import compare
 
     before, after = _read(one), _read(other)
@@ -129,14 +162,7 @@ def diff(one: Path, other: Path, as_json: bool) -> None:
         [entry.to_wire() for entry in after.entries],
         (before.header.backend or "", after.header.backend or ""),
     )
-    if as_json:
-        say(json.dumps([_difference(difference) for difference in found], indent=2))
-    elif found:
-        say(f"--- {one}{_clis(before)}")
-        say(f"+++ {other}{_clis(after)}")
-        for line in _diff_lines(found):
-            say(line)
-    sys.exit(1 if found else 0)
+    return _Pair((one, other), (f"{one}{_clis(before)}", f"{other}{_clis(after)}"), found)
 
 
 def _clis(recording: Recording) -> str:
@@ -152,9 +178,19 @@ def _difference(found: Difference) -> dict[str, object]:
     return told
 
 
-def _diff_lines(found: list[Difference]) -> Iterator[str]:
+def _pair(pair: _Pair) -> dict[str, object]:
+    one, other = (str(file) if file is not None else None for file in pair.files)
+    return {"a": one, "b": other, "differences": [_difference(found) for found in pair.found]}
+
+
+def _diff_lines(pair: _Pair) -> Iterator[str]:
+    yield from (
+        f"{sign} {heading}"
+        for sign, heading, file in zip(("---", "+++"), pair.headings, pair.files, strict=True)
+        if file is not None
+    )
     heading = None
-    for difference in found:
+    for difference in pair.found:
         way = "from" if difference.inward else "to"
         title = _plain(f"{way} {difference.leg}: {difference.name}")
         times = f"   ({difference.times} times)" if difference.times > 1 else ""
@@ -220,6 +256,11 @@ def _one_of(wanted: str, there: list[str], file: Path) -> str:
 
 
 # -- all --------------------------------------------------------------------------------------------------------------
+
+
+def _below(folder: Path) -> list[Path]:
+    """The recordings in a folder and those below it."""
+    return sorted(file for file in folder.rglob("*") if file.name.endswith((".jsonl", ".jsonl.gz")))
 
 
 def _read(file: Path) -> Recording:

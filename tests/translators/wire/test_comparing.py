@@ -36,7 +36,8 @@ def test_ids_times_paths_and_counts_are_no_changes() -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ({"id": 5, "toolCallId": "x", "uuid": "x", "message_ids": ["a", "b"]}, ["<id>"] * 3 + [["<id>", "<id>"]]),
+        ({"id": 5, "toolCallId": "x", "leafUuid": "x", "message_ids": ["a", "b"]}, ["<id>"] * 3 + [["<id>", "<id>"]]),
+        ({"id": "mode", "optionId": "allow", "modelId": "m-5", "request_id": "r1"}, ["mode", "allow", "m-5", "<id>"]),
         (
             {"timestamp": 17, "durationMs": 3, "startedAt": None, "when": 1796128312671},
             ["<time>", "<time>", None, "<time>"],

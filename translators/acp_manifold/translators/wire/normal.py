@@ -22,11 +22,16 @@ _MADE = re.compile(
 _MOMENT = 10**12
 """From 2001 on a moment has more milliseconds than that; counts stay below it."""
 
-_KEYS = (
-    ("id", re.compile(r"^id$|Ids?$|_ids?$|[uU]uids?$")),
-    ("time", re.compile(r"^t$|[tT]ime(?:stamp)?$|At$|Ms$|_ms$|_at$|[dD]uration|elapsed|ttft|resets")),
-    ("count", re.compile(r"[tT]okens|_usd$|[cC]ost|^(?:pid|processId|totalBytes)$")),
+_MADE_IDS = (
+    *("session", "thread", "turn", "item", "call", "message", "request", "response", "tool_?use", "task", "agent"),
+    *("prompt", "process", "terminal", "command", "leaf", "parent", "subscription", "elicitation", "event"),
 )
+_KEYS = (
+    ("id", re.compile(rf"(?:^|_|[a-z])(?:{'|'.join(_MADE_IDS)})_?ids?$|uuids?$", re.IGNORECASE)),
+    ("time", re.compile(r"^t$|[tT]ime(?:stamp)?$|At$|Ms$|_ms$|_at$|[dD]uration|elapsed|ttft|resets")),
+    ("count", re.compile(r"[tT]okens|_usd$|[cC]ost|^(?:pid|totalBytes)$")),
+)
+"""Members whose values differ each time. Ids of options, modes, models, methods are names, and stay."""
 
 
 def normal(line: JsonObject) -> JsonObject:
@@ -44,6 +49,8 @@ def _value(key: str, value: object) -> object:
     named = next((f"<{kind}>" for kind, pattern in _KEYS if pattern.search(key)), None)
     if isinstance(value, str):
         return named if named == "<id>" and value else _text(value)
+    if named is None and key == "id":
+        return "<id>"
     return named or ("<time>" if isinstance(value, int) and value > _MOMENT else value)
 
 
