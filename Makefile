@@ -44,8 +44,8 @@ browser:
 	@for name in chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable; do \
 		command -v $$name >/dev/null && exit 0; done; \
 	test "$$(id -u)" = 0 && command -v apt-get >/dev/null || { echo "make browser: needs root and Debian's apt-get" >&2; exit 1; }; \
-	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
-		chromium-headless-shell >/dev/null
+	apt-get -o Acquire::http::Timeout=20 update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::http::Timeout=20 \
+		install -qq -y --no-install-recommends chromium-headless-shell >/dev/null
 
 demo: .cache/installed
 	$(BIN)/acp-manifold demo
