@@ -494,6 +494,8 @@ class ClaudeSession:
             handler(self, frame)
         elif self._conversation.unknown is not None:
             logger.debug("%s: unknown line %s/%s", self._child.name, raw.get("type"), raw.get("subtype"))
+            name = " ".join(filter(None, (text(raw, "type"), text(raw, "subtype"))))
+            taps.dropped("claude", self._id, name, "not known here")
         if self._stirred is not None:
             self._stirred.set()
             self._stirred = None

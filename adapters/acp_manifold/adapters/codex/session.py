@@ -26,6 +26,7 @@ from acp_manifold.bridge.errors import (
     RemoteError,
     TaskNotFound,
 )
+from acp_manifold.bridge.taps import taps
 from acp_manifold.translators.codex.failures import failure_of, stop_of
 from acp_manifold.translators.codex.items import OF_AGENTS, Updates
 from acp_manifold.translators.codex.prompts import INPUT_LIMIT, refused, text_size, to_input
@@ -620,6 +621,9 @@ class CodexSession:
             self._tell(self._stream.translate(method, params))
         else:
             logger.debug("codex session %s: dropped %s of turn %s", self._id, method, turn_id)
+            taps.dropped(
+                "codex", self._id, method, f"turn {turn_id} does not run" if turn_id else "of no use to a client"
+            )
 
     def _subagents(self) -> Subagents:
         # Imported with the first sub-agent: few sessions have any.
@@ -641,6 +645,9 @@ class CodexSession:
         for update in updates:
             if isinstance(update, Unknown):
                 logger.debug("codex session %s: nobody knows %s", self._id, update.raw)
+                taps.dropped(
+                    "codex", self._id, text(update.raw, "method") or text(update.raw, "type"), "not known here"
+                )
             else:
                 self._events.update(update)
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-from acp_manifold.translators.narrow import JsonObject, text
+from acp_manifold.translators.narrow import JsonObject, obj, text
 from acp_manifold.translators.wire.reading import Reading, read
 
 _HALF = re.compile("[\ud800-\udfff]")
@@ -99,10 +99,11 @@ def _message(entry: JsonObject, reading: Reading, lane: int) -> JsonObject:
 def _marks(entry: JsonObject, reading: Reading) -> list[str]:
     title = reading.title
     dropped = reading.leg == "bridge" and reading.name in _FATES
+    died = reading.leg == "bridge" and reading.name == "exit" and obj(entry, "line").get("asked") is False
     marks = {
         "title": title is not None,
         "question": reading.question,
-        "error": reading.kind == "failure" or "line" not in entry or reading.name == "error",
+        "error": reading.kind == "failure" or "line" not in entry or reading.name == "error" or died,
         "dropped": dropped or (title is not None and title.deed == "discarded"),
     }
     return [mark for mark, holds in marks.items() if holds]

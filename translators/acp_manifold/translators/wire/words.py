@@ -44,6 +44,7 @@ _TELLING = (
     "file_path",
     "path",
     "note",
+    "how",
     "reason",
     "operation",
     "configId",
