@@ -84,3 +84,11 @@ def test_what_is_marked_is_what_a_person_looks_for() -> None:
     counts = {mark: sum(mark in each for each in marks) for mark in ("title", "question", "error", "dropped")}
     assert counts == {"title": 9, "question": 6, "error": 4, "dropped": 2}
     assert {session["id"]: session["label"] for session in data["sessions"]}[ONE] == "Parser of dates"
+
+
+@pytest.mark.parametrize(("asked", "marks"), [(True, []), (False, ["error"])])
+def test_a_process_that_ended_unasked_is_marked(asked: bool, marks: list[str]) -> None:
+    note: JsonObject = {"note": "exit", "how": "was killed", "asked": asked, "process": 1}
+    entry: JsonObject = {"t": 0, "leg": "bridge", "backend": "codex", "line": note}
+    (message,) = json.loads(parts(page(page_data("a", HEADER, [entry])))[0])["messages"]
+    assert (message["name"], message["words"], message["marks"]) == ("exit", "was killed", marks)
