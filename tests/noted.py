@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -38,7 +38,7 @@ class Notes:
 
 
 @contextmanager
-def noted() -> Iterator[Notes]:
+def noted() -> Generator[Notes]:
     """All notes of what runs inside."""
     notes = Notes()
     taps.listen(notes)
