@@ -182,6 +182,16 @@ def test_filters_by_session_method_and_text_leave_what_fits_and_escape_takes_the
     assert page.locator("#none").is_visible()
 
 
+def test_a_click_on_the_head_of_a_lane_leaves_that_session_with_its_lanes(show: Show) -> None:
+    page = show(scene())
+    page.locator(".lane", has_text="Docs").click()
+    assert page.locator("#session").input_value() == TWO
+    assert page.locator(".lane b").all_text_contents() == ["client 1", "bridge", "Docs"]
+    assert page.locator(".life").count() == 3
+    page.locator(".lane", has_text="Docs").click()
+    assert page.locator(".lane").count() == 4
+
+
 def test_keys_move_open_close_and_explain(show: Show) -> None:
     page = show(scene())
     page.keyboard.press("j")

@@ -5,10 +5,11 @@ const GAP = 22;
 const LONG = 0.5; /* seconds without a message that get a gap of their own */
 
 /* Left of the bridge stand clients, right of it backends; what messages say stands beside the bridge on their side. */
-function placeLanes(lanes, width) {
+function placeLanes(model, width) {
+  const lanes = model.shownLanes();
   const small = width < 720;
   const gutter = small ? 58 : 92;
-  const bridge = lanes.findIndex((lane) => lane.kind === "bridge");
+  const bridge = lanes.findIndex((lane) => model.lanes[lane].kind === "bridge");
   const left = bridge - 1;
   const right = lanes.length - bridge - 2;
   const margin = small ? 24 : Math.max(44, Math.min(90, width / 15));
@@ -17,13 +18,13 @@ function placeLanes(lanes, width) {
   const sides = (bridge > 0 ? 1 : 0) + (right >= 0 ? 1 : 0);
   const least = small ? 148 : Math.max(270, Math.min(340, (free - step) / 2));
   const wide = Math.max(least, Math.min(680, (free - step * (Math.max(0, left) + Math.max(0, right))) / Math.max(1, sides)));
-  const places = [];
+  const places = new Map();
   let x = gutter + margin;
   lanes.forEach((lane, index) => {
     if (index > 0) x += index === bridge || index === bridge + 1 ? wide : step;
-    places.push(x);
+    places.set(lane, x);
   });
-  return { places, bridge, wide, step, gutter, width: Math.max(width, x + margin) };
+  return { places, bridge: lanes[bridge], wide, step, gutter, width: Math.max(width, x + margin) };
 }
 
 /* The top of each row, and the end of the last one as one number more. */

@@ -29,7 +29,7 @@ class Model {
     this.messages.forEach((message, at) => {
       if (this.passes(message, at)) passing.push(at);
     });
-    this.passing = passing.length;
+    this.passing = passing;
     this.rows = this.folded ? this.fold(passing) : passing.map((at) => ({ at }));
   }
 
@@ -79,6 +79,12 @@ class Model {
     }
     flush();
     return out;
+  }
+
+  /* The lanes that are needed: all, or with one session chosen those of its messages. */
+  shownLanes() {
+    const used = new Set(this.passing.map((at) => this.messages[at].lane));
+    return this.lanes.map((_, lane) => lane).filter((lane) => !this.filter.session || used.has(lane) || this.lanes[lane].kind === "bridge");
   }
 
   /* The row that a message stands in, or the next one after it. */

@@ -70,6 +70,15 @@ class View {
     }
   }
 
+  /* One session alone, or all again. */
+  onlySession(session) {
+    const { filter } = this.model;
+    filter.session = filter.session === session ? "" : session;
+    at("session").value = filter.session;
+    this.refilter();
+    this.timeline.focus();
+  }
+
   /* Who clicks goes on in the rows; who came to the button by Tab stays there. */
   backToRows(event) {
     if (event.detail > 0) this.timeline.focus();
@@ -106,25 +115,29 @@ class View {
   /* --- layout and drawing --- */
 
   relayout() {
-    this.layout = placeLanes(this.model.lanes, this.timeline.clientWidth);
+    this.layout = placeLanes(this.model, this.timeline.clientWidth);
     this.tops = placeRows(this.model);
     this.questions = questionRows(this.model);
     this.drawn = null;
     this.space.style.width = `${this.layout.width}px`;
     this.space.style.height = `${this.tops[this.model.rows.length] + 60}px`;
     at("lanes").style.width = `${this.layout.width}px`;
-    at("lanes").replaceChildren(...this.model.lanes.map((lane, index) => this.laneHead(lane, index)));
+    at("lanes").replaceChildren(...[...this.layout.places].map(([lane, x]) => this.laneHead(this.model.lanes[lane], x)));
     this.draw();
   }
 
-  laneHead(lane, index) {
+  laneHead(lane, x) {
     const head = element("span", `lane ${lane.kind}`);
-    head.style.left = `${this.layout.places[index]}px`;
+    head.style.left = `${x}px`;
     head.style.maxWidth = `${lane.kind === "backend" ? this.layout.step - 6 : this.layout.wide - 10}px`;
     head.title = [lane.label, lane.detail].filter(Boolean).join("\n");
     head.append(element("b", "", lane.label));
     if (lane.detail) head.append(element("small", "", lane.detail));
-    if (lane.session) head.style.setProperty("--tint", tint(this.model, lane));
+    if (lane.session) {
+      head.style.setProperty("--tint", tint(this.model, lane));
+      head.classList.add("one-session");
+      head.addEventListener("click", () => this.onlySession(lane.session));
+    }
     return head;
   }
 
@@ -136,8 +149,8 @@ class View {
     const now = `${first} ${last} ${this.selected} ${this.partner}`;
     if (now === this.drawn) return;
     this.drawn = now;
-    const pieces = this.layout.places.map((x, index) => {
-      const line = element("span", `life ${this.model.lanes[index].kind}`);
+    const pieces = [...this.layout.places].map(([lane, x]) => {
+      const line = element("span", `life ${this.model.lanes[lane].kind}`);
       line.style.left = `${x}px`;
       return line;
     });

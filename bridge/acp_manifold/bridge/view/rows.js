@@ -45,8 +45,8 @@ function lastOf(row) {
 }
 
 function drawArrow(box, row, message, layout, model) {
-  const bridge = layout.places[layout.bridge];
-  const other = layout.places[message.lane];
+  const bridge = layout.places.get(layout.bridge);
+  const other = layout.places.get(message.lane);
   const arrow = element("span", `arrow ${(other < bridge) === message.inward ? "rightwards" : "leftwards"}`);
   arrow.style.left = `${Math.min(bridge, other)}px`;
   arrow.style.width = `${Math.abs(bridge - other)}px`;
@@ -93,7 +93,7 @@ function drawTitle(title) {
 
 function drawNote(box, message, layout, model) {
   const label = element("span", "label note-label");
-  label.style.left = `${layout.places[layout.bridge] - 5}px`;
+  label.style.left = `${layout.places.get(layout.bridge) - 5}px`;
   label.style.width = `${layout.wide + 5}px`;
   label.append(element("span", "diamond"), element("span", "name", message.name || "note"));
   if (message.title) label.append(...drawTitle(message.title));
@@ -109,7 +109,7 @@ function drawBars(view, first, last) {
     if (to < first || from > last) return;
     const message = model.messages[model.rows[from].at];
     const bar = element("span", "bar-of-question");
-    bar.style.left = `${layout.places[message.inward ? layout.bridge : message.lane] - 3}px`;
+    bar.style.left = `${layout.places.get(message.inward ? layout.bridge : message.lane) - 3}px`;
     bar.style.top = `${tops[from] + ROW - 7}px`;
     bar.style.height = `${tops[to] - tops[from]}px`;
     bar.style.setProperty("--tint", tint(model, message));
