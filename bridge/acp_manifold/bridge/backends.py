@@ -52,8 +52,11 @@ def backend_names() -> str:
 
 def plugin_backend(plugin: Plugin) -> Backend:
     """The backend behind an entry point, whether or not its CLI is installed; raises what `Plugin.load` raises."""
+    made = plugin.load()
+    if not isinstance(made, type):
+        raise NoBackend(f"the backend {plugin.name} needs to be told what: --backend {plugin.name}:...")
     # An entry point is untyped; what it names promises to be a Backend.
-    return cast("type[Backend]", plugin.load())()
+    return cast(Backend, made())
 
 
 def _refuse_one_store(backends: Sequence[Backend]) -> None:

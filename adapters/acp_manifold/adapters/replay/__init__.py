@@ -25,3 +25,11 @@ def replay(argument: str) -> Sequence[Backend]:
     from acp_manifold.adapters.replay.opening import opened
 
     return opened(argument)
+
+
+def close(backends: Sequence[Backend]) -> None:
+    """Take away the private world of backends that `replay` made; a process that ends does so by itself."""
+    from acp_manifold.adapters.replay.opening import stage_of
+
+    for backend in backends:
+        stage_of(backend).close()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 
-from acp_manifold.adapters.replay import replay
+from acp_manifold.adapters.replay import close, replay
 from acp_manifold.adapters.replay.client import Client
+from acp_manifold.bridge.backend import Backend
 from acp_manifold.bridge.connection import Connection
 from acp_manifold.bridge.hub import Hub
 from acp_manifold.bridge.ledger import Ledger, ledger_path
@@ -37,9 +38,18 @@ async def running(recording: str | Path, speed: str = "instant") -> AsyncGenerat
     Raises:
         NoBackend: There is nothing that could be replayed.
     """
+    backends = replay(f"{recording}?speed={speed}")
+    try:
+        async with _served(backends) as ends:
+            yield ends
+    finally:
+        close(backends)
+
+
+@asynccontextmanager
+async def _served(backends: Sequence[Backend]) -> AsyncGenerator[tuple[Send, Receive]]:
     to_agent, agent_in = anyio.create_memory_object_stream[bytes](float("inf"))
     agent_out, from_agent = anyio.create_memory_object_stream[bytes](float("inf"))
-    backends = replay(f"{recording}?speed={speed}")
     hub = Hub(backends, Ledger(ledger_path()), grace=INTERRUPT_GRACE)
     outbound = Outbound(agent_out.send)
     failure: Exception | None = None
@@ -64,11 +74,16 @@ async def connected(recording: str | Path, version: int = 1, speed: str = "insta
 
 @asynccontextmanager
 async def started(
-    recording: str | Path, version: int = 1, speed: str = "instant", env: dict[str, str] | None = None
+    recording: str | Path,
+    version: int = 1,
+    speed: str = "instant",
+    env: dict[str, str] | None = None,
+    record: Path | None = None,
 ) -> AsyncGenerator[Client]:
-    """A client of a replayed agent that is a process, initialized."""
+    """A client of a replayed agent that is a process, initialized; with `record` that is recorded itself."""
     environment = dict(os.environ) if env is None else env
-    async with await anyio.open_process(command(recording, speed), env=environment, stderr=None) as process:
+    words = [*command(recording, speed), *(["--record", str(record)] if record is not None else [])]
+    async with await anyio.open_process(words, env=environment, stderr=None) as process:
         assert process.stdin is not None and process.stdout is not None
         async with joined(process.stdin.send, process.stdout.receive, version) as client:
             yield client

@@ -14,7 +14,7 @@ from acp_manifold.adapters.replay.sessions import ALL, Recorded
 from acp_manifold.adapters.replay.stage import Stage
 from acp_manifold.adapters.replay.steps import Stored, Story, story
 from acp_manifold.adapters.replay.transport import Replayed
-from acp_manifold.bridge.backend import AuthMethod, Host, Inspection, Login, Program
+from acp_manifold.bridge.backend import AuthMethod, Inspection, Login, Program
 from acp_manifold.bridge.errors import BackendGone, InvalidRequest
 from acp_manifold.bridge.starting import Started
 from acp_manifold.bridge.taps import taps
@@ -50,7 +50,8 @@ class ReplayedClaude(ClaudeBackend):
 
     def __init__(self, stage: Stage, sessions: Sequence[Recorded], speed: float | None, version: str | None) -> None:
         super().__init__()
-        self._stage = stage
+        self.stage = stage
+        """The private world; whoever made this closes it."""
         self._speed = speed
         self._version = version
         self._sessions = {recorded.id: _Session(recorded, speed) for recorded in sessions if recorded.id != ALL}
@@ -86,16 +87,7 @@ class ReplayedClaude(ClaudeBackend):
 
     async def inspect(self) -> Inspection:
         """See `Backend.inspect`."""
-        return Inspection(self._version, self._stage.claude, None)
-
-    @asynccontextmanager
-    async def running(self, host: Host) -> AsyncGenerator[None, None]:
-        """See `Backend.running`; the private world ends with it."""
-        try:
-            async with super().running(host):
-                yield
-        finally:
-            self._stage.close()
+        return Inspection(self._version, self.stage.claude, None)
 
     async def _free_id(self, wanted: str | None) -> str:
         """The id of the next session that was begun in the recording."""
@@ -105,7 +97,7 @@ class ReplayedClaude(ClaudeBackend):
             if session.recorded.new and not session.opened:
                 session.opened = True
                 for file in session.files():
-                    (self._stage.claude / file).unlink(missing_ok=True)
+                    (self.stage.claude / file).unlink(missing_ok=True)
                 return session_id
         begun = sum(session.recorded.new for session in self._sessions.values())
         raise InvalidRequest(f"The recording has no further session to begin: {begun} were begun in it")
@@ -144,10 +136,10 @@ class ReplayedClaude(ClaudeBackend):
         """Put the files of a session into the store as they were in the end."""
         for step in session.told.steps:
             if isinstance(step, Stored):
-                append(self._stage.claude / step.file, step.record)
+                append(self.stage.claude / step.file, step.record)
 
     def _writer(self, session: _Session, cwd: str) -> _Files:
-        return _Files(self._stage.claude, session.recorded.id, cwd)
+        return _Files(self.stage.claude, session.recorded.id, cwd)
 
 
 class _Files:
@@ -182,7 +174,7 @@ class _Process(Replayed):
                 self.say_all(list(self._dialect.refusal(said, words)))
             else:
                 answer = self._dialect.named(self._lane.here(aside.answer), said.id)
-                self._tasks.start_soon(self.later, aside.seconds, answer)
+                self.say_after(aside.seconds, answer)
 
     def _begin(self) -> None:
         self._tasks.start_soon(self._play)

@@ -17,7 +17,7 @@ from acp_manifold.adapters.replay.sessions import ALL, Recorded
 from acp_manifold.adapters.replay.stage import Stage
 from acp_manifold.adapters.replay.threads import Thread, threads_of
 from acp_manifold.adapters.replay.transport import Replayed
-from acp_manifold.bridge.backend import AuthMethod, Host, Inspection, Login, Program
+from acp_manifold.bridge.backend import AuthMethod, Inspection, Login, Program
 from acp_manifold.bridge.starting import Started
 from acp_manifold.bridge.taps import taps
 from acp_manifold.translators.auth import AuthStatus
@@ -33,7 +33,8 @@ class ReplayedCodex(CodexBackend):
 
     def __init__(self, stage: Stage, sessions: Sequence[Recorded], speed: float | None, version: str | None) -> None:
         super().__init__()
-        self._stage = stage
+        self.stage = stage
+        """The private world; whoever made this closes it."""
         self._speed = speed
         self._version = version
         self._threads = threads_of(sessions, speed)
@@ -67,16 +68,7 @@ class ReplayedCodex(CodexBackend):
 
     async def inspect(self) -> Inspection:
         """See `Backend.inspect`."""
-        return Inspection(self._version, self._stage.codex, None)
-
-    @asynccontextmanager
-    async def running(self, host: Host) -> AsyncGenerator[None]:
-        """See `Backend.running`; the private world ends with it."""
-        try:
-            async with super().running(host):
-                yield
-        finally:
-            self._stage.close()
+        return Inspection(self._version, self.stage.codex, None)
 
     @asynccontextmanager
     async def _spawned(
@@ -130,6 +122,9 @@ class _AppServer(Replayed):
             self._aside(said, params, thread)
 
     def _talk(self, thread: Thread, said: Said, params: JsonObject) -> None:
+        if said.method == "thread/name/set" and text(params, "name") in thread.generated:
+            self._aside(said, params, thread)
+            return
         if thread.ephemeral and said.method == "turn/start" and not thread.lane.expects(said):
             thread = self._swapped(thread, said, text(params, "threadId"))
         self.say_all(thread.lane.take(said))
@@ -211,7 +206,7 @@ class _AppServer(Replayed):
             aside = each.lane.aside(said)
             if aside is not None and said.id is not None:
                 answer = self._dialect.named(each.lane.here(aside.answer), said.id)
-                self._tasks.start_soon(self.later, aside.seconds, answer)
+                self.say_after(aside.seconds, answer)
                 return
         self.say_all(list(self._dialect.refusal(said, f"the recording holds no answer to {said.method}")))
 

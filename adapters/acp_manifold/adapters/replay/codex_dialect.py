@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from acp_manifold.adapters.replay.dialect import Id, Said
-from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
+from acp_manifold.translators.narrow import JsonObject, as_str, obj
 
 _TALK: Final = {
     "turn/start": ("input",),
@@ -76,8 +76,8 @@ class CodexDialect:
 
     def turn_in(self, line: JsonObject) -> str | None:
         """See `Dialect.turn_in`."""
-        started = line.get("method") == "turn/started"
-        return text(obj(obj(line, "params"), "turn"), "id") or None if started else None
+        told = obj(line, "params") if line.get("method") == "turn/started" else obj(line, "result")
+        return as_str(obj(told, "turn").get("id"))
 
 
 def _id(line: JsonObject) -> Id | None:

@@ -42,12 +42,16 @@ class Conversation:
         return self._add("new", name)
 
     def load(self, name: str = "one") -> Conversation:
-        """Open a session with its history: one that was opened here and closed, or the newest of the list."""
+        """Open a session with its history: one that was opened here and closed, one of this title, or the newest."""
         return self._add("load", name)
 
     def resume(self, name: str = "one") -> Conversation:
         """The same without its history."""
         return self._add("resume", name)
+
+    def ready(self) -> Conversation:
+        """Wait until the session has told its commands, which it does once its CLI is up."""
+        return self._add("ready")
 
     def on(self, name: str) -> Conversation:
         """What follows is about the session of this name."""
@@ -138,6 +142,8 @@ class Talk:
         self._sessions: dict[str, str] = {}
         self._name = "one"
         self._turns: dict[str, Prompted] = {}
+        self._opened = 0
+        """How much had been heard before a session was opened last."""
 
     async def have(self, conversation: Conversation) -> None:
         """Have it.
@@ -180,6 +186,7 @@ class Talk:
         if self._backend is not None:
             params["_meta"] = {"acp-manifold": {"backend": self._backend}}
         self._name = name or "one"
+        self._opened = len(self._client.heard)
         self._sessions[self._name] = text(await self._client.ask("session/new", params), "sessionId")
 
     async def load(self, name: str) -> None:
@@ -196,7 +203,9 @@ class Talk:
             rows = as_objects((await self._client.ask("session/list", {})).get("sessions"))
             if not rows:
                 raise Unexpected("the list has no session")
-            self._sessions[self._name] = text(rows[0], "sessionId")
+            titled = [row for row in rows if row.get("title") == self._name]
+            self._sessions[self._name] = text((titled or rows)[0], "sessionId")
+        self._opened = len(self._client.heard)
         params: JsonObject = {"sessionId": self._session, "cwd": self._cwd, "mcpServers": []}
         if replay and self._client.version != 1:
             params["replayFrom"] = {"type": "start"}
@@ -210,6 +219,16 @@ class Talk:
         """See `Conversation.hear`."""
         session = self._session
         await self._client.until(lambda: words in self._client.said(session) or None, f"{words!r} said")
+
+    async def ready(self, words: str) -> None:
+        """See `Conversation.ready`."""
+        session, start = self._session, self._opened
+
+        def look() -> bool | None:
+            told = self._client.updates(session, start)
+            return any(update.get("sessionUpdate") == "available_commands_update" for update in told) or None
+
+        await self._client.until(look, "commands told")
 
     async def call(self, status: str) -> None:
         """See `Conversation.call`."""
@@ -301,6 +320,6 @@ _VERBS = {
     name: getattr(Talk, name)
     for name in (
         *("new", "load", "resume", "on", "hear", "call", "answer", "asked", "cancel", "rename", "title", "set", "end"),
-        *("fail", "list", "close", "gate"),
+        *("fail", "list", "close", "gate", "ready"),
     )
 }

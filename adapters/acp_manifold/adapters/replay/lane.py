@@ -94,8 +94,8 @@ class Lane:
         self._clock = _Clock(speed)
         self._now = Substitution()
         self._then = Substitution()
-        self._ids: dict[Id, Id] = {}
-        """By the id that a request of ours had then, the one it has now, until it is answered."""
+        self._unanswered: dict[Id, Said] = {}
+        """By the id that a request of ours had then, the one that was made now."""
         self._given: list[_Given] = []
         self._woken = anyio.Event()
         self._broken: str | None = None
@@ -193,11 +193,11 @@ class Lane:
         elif self._dialect.asks(step.line):
             self._open += 1
         self._turn = self._dialect.turn_in(step.line) or self._turn
-        number = self._ids.pop(step.answers, None) if step.answers is not None else None
-        if number is None:
+        asked = self._unanswered.pop(step.answers, None) if step.answers is not None else None
+        if asked is None or asked.id is None or asked.id == step.answers:
             say(self._now.line(step.raw))
         else:
-            self._say([self._dialect.named(self.here(step.line), number)], say)
+            self._say([self._dialect.named(self.here(step.line), asked.id)], say)
 
     async def _spoken(self, step: Spoken, say: Callable[[bytes], None]) -> bool:
         """Wait until we say what we said then; False if that is not to be waited for any longer."""
@@ -212,7 +212,7 @@ class Lane:
         if then is not None and now is not None:
             if isinstance(then, str) and isinstance(now, str) and step.said.method == "prompt":
                 self._now.name(then, now)
-            self._ids[then] = now
+            self._unanswered[then] = given.said
         if step.said.method == "answer":
             self._open = max(0, self._open - 1)
         if self._dialect.begins(step.said):
@@ -258,7 +258,10 @@ class Lane:
             return []
         self._broken = words
         given, self._given = self._given, []
-        said = [line for each in given for line in self._dialect.refusal(each.said, words)]
+        asked = [said for said in self._unanswered.values() if said.method != "prompt"]
+        said = [
+            line for each in (*asked, *(each.said for each in given)) for line in self._dialect.refusal(each, words)
+        ]
         if self._running:
             said += self.failure(words)
         self._running = False

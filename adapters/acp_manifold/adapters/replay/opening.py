@@ -68,3 +68,10 @@ def _sessions(recordings: Sequence[Recording], name: str) -> list[Recorded]:
             else:
                 extra.append(session)
     return [*found.values(), *extra]
+
+
+def stage_of(backend: Backend) -> Stage:
+    """The private world that a replayed backend lives in."""
+    stage: object = getattr(backend, "stage", None)
+    assert isinstance(stage, Stage), f"{backend.name} is not replayed"
+    return stage

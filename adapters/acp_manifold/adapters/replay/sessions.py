@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from acp_manifold.bridge.recording.format import Entry
 from acp_manifold.bridge.recording.reader import Recording
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
+from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.values import NamedTuple
 
 ALL = ""
@@ -25,6 +26,8 @@ class Recorded(NamedTuple):
     new: bool
     """Whether it was begun in the recording; else it was there before."""
     entries: tuple[Entry, ...]
+    titles: tuple[str, ...]
+    """Those that clients gave."""
     cut: str | None
     """What the end of the recording lacks."""
 
@@ -39,6 +42,7 @@ def sessions_of(recording: Recording, backend: str) -> list[Recorded]:
         session = owners.get(session_of(entry), session_of(entry))
         grouped.setdefault(session, []).append(entry)
     opened, begun = _opened(recording.entries)
+    titles = _titles(recording.entries)
     order = {session: place for place, session in enumerate(opened)}
     found = [
         Recorded(
@@ -48,6 +52,7 @@ def sessions_of(recording: Recording, backend: str) -> list[Recorded]:
             opened.get(session) or _cwd(of_it),
             session in begun or session not in opened,
             tuple(of_it),
+            titles,
             recording.cut,
         )
         for session, of_it in grouped.items()
@@ -112,6 +117,12 @@ def _opened(entries: Iterable[Entry]) -> tuple[dict[str, str | None], set[str]]:
                 if method == "session/new":
                     begun.add(session)
     return opened, begun
+
+
+def _titles(entries: Iterable[Entry]) -> tuple[str, ...]:
+    """The titles that clients gave, whichever spelling they used, in their normal form."""
+    asked = [obj(entry.line or {}, "params") for entry in entries if entry.leg == "client" and entry.dir == "in"]
+    return tuple(normalise(title) for params in asked for key in ("title", "name") if (title := text(params, key)))
 
 
 def _cwd(entries: Iterable[Entry]) -> str | None:

@@ -72,6 +72,7 @@ def story(entries: Iterable[Entry], dialect: Dialect) -> Story:
     steps: list[Step] = []
     asides: list[Aside] = []
     asked: dict[tuple[int | None, Id], tuple[float, Said]] = {}
+    talked: set[tuple[int | None, Id]] = set()
     for entry in entries:
         if entry.leg == "store" and entry.line is not None:
             steps.append(Stored(entry.t, entry.file or "", entry.line))
@@ -83,6 +84,8 @@ def story(entries: Iterable[Entry], dialect: Dialect) -> Story:
             said = dialect.said(entry.line or {})
             if said.kind == "talk":
                 steps.append(Spoken(entry.t, entry.number, said))
+                if said.id is not None:
+                    talked.add((entry.process, said.id))
             elif said.kind == "aside" and said.id is not None:
                 asked[entry.process, said.id] = entry.t, said
         elif entry.leg == "backend":
@@ -91,7 +94,7 @@ def story(entries: Iterable[Entry], dialect: Dialect) -> Story:
             question = asked.pop((entry.process, number), None) if number is not None else None
             if question is not None:
                 asides.append(Aside(question[1], line, entry.t - question[0]))
-            else:
+            elif number is None or (entry.process, number) in talked:
                 steps.append(Heard(entry.t, entry.number, _raw(entry), line, number))
     return Story(tuple(steps), tuple(asides))
 

@@ -37,7 +37,9 @@ class Thread:
         self.cwd = text(told, "cwd") or recorded.cwd or "/"
         self._recorded_cwd = self.cwd
         self.new = recorded.new
-        played = [entry for entry in recorded.entries if not _is_left_out(entry)]
+        self.generated = _names(recorded.entries) - set(recorded.titles)
+        """Titles that no client gave it: they are set when they are thought of, whenever that is."""
+        played = [entry for entry in recorded.entries if not _is_left_out(entry, self.generated)]
         self.lane = Lane(
             recorded.where, recorded.id, story(played, CodexDialect()), CodexDialect(), speed, recorded.cut
         )
@@ -114,13 +116,15 @@ def _merged(sessions: Sequence[Recorded]) -> list[Recorded]:
             continue
         for entry in session.entries:
             place = _owner(found, session.where, entry)
+            if place is None and found:
+                place = 0  # Said before there was any.
             if session.id == ALL and not _is_notice(entry):
                 asides.append(entry)
             elif place is not None:
                 entries = sorted((*found[place].entries, entry), key=lambda each: each.t)
                 found[place] = found[place]._replace(entries=tuple(entries))
     if sessions:
-        found.append(Recorded(ALL, "codex", sessions[0].where, None, False, tuple(asides), None))
+        found.append(Recorded(ALL, "codex", sessions[0].where, None, False, tuple(asides), (), None))
     return found
 
 
@@ -151,9 +155,20 @@ def _opening(entries: Sequence[Entry]) -> JsonObject:
     return {}
 
 
-def _is_left_out(entry: Entry) -> bool:
+def _names(entries: Sequence[Entry]) -> set[str]:
+    """The titles that we have set."""
+    lines = [entry.line or {} for entry in entries if entry.leg == "backend" and entry.dir == "out"]
+    return {text(obj(line, "params"), "name") for line in lines if line.get("method") == "thread/name/set"}
+
+
+def _is_left_out(entry: Entry, generated: set[str]) -> bool:
     line = entry.line or {}
-    if entry.leg != "backend" or entry.dir != "in":
+    params = obj(line, "params")
+    if entry.leg != "backend":
         return False
+    if entry.dir == "out":
+        return line.get("method") == "thread/name/set" and text(params, "name") in generated
+    if line.get("method") == "thread/name/updated" and text(params, "threadName") in generated:
+        return True
     opened = as_str(obj(obj(line, "result"), "thread").get("id")) is not None and "model" in obj(line, "result")
     return opened or text(line, "method") in _UNPLAYED

@@ -113,10 +113,15 @@ class Replayed:
         for line in lines:
             self.say(json.dumps(line, separators=(",", ":")).encode())
 
-    async def later(self, seconds: float, line: JsonObject) -> None:
+    def say_after(self, seconds: float, line: JsonObject) -> None:
         """A line of the CLI that took it so long."""
-        if self._speed is not None and seconds > 0:
-            await anyio.sleep(seconds / self._speed)
+        if self._speed is None:
+            self.say_all([line])
+        else:
+            self._tasks.start_soon(self._later, seconds / self._speed, line)
+
+    async def _later(self, seconds: float, line: JsonObject) -> None:
+        await anyio.sleep(seconds)
         self.say_all([line])
 
     async def _listen(self) -> None:
