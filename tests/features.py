@@ -609,6 +609,18 @@ FEATURES: tuple[Feature, ...] = (
             _METHODS + "test_a_permission_is_asked_and_a_yes_runs_the_command",
         ),
     ),
+    Feature(
+        "recordings [as a page to look at, checked, compared, cut](#on-the-command-line)",
+        "yes",
+        "yes",
+        "no",
+        "no",
+        (
+            "live/test_recorded.py::test_a_recording_of_both_clis_is_shown_with_a_lane_for_each_session",
+            "live/test_recorded.py::test_two_takes_of_one_scene_are_without_fault_and_alike",
+            "view/test_in_browser.py::test_whatever_a_message_holds_is_text_and_nothing_else",
+        ),
+    ),
     Feature("recording and replaying sessions as a tool", "not yet", "not yet", "no", "no"),
     Feature("Windows", "no", "no", "", ""),
 )

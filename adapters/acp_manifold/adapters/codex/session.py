@@ -25,6 +25,7 @@ from acp_manifold.bridge.errors import (
     RemoteError,
     TaskNotFound,
 )
+from acp_manifold.bridge.taps import taps
 from acp_manifold.translators.codex.failures import failure_of, stop_of
 from acp_manifold.translators.codex.items import OF_AGENTS, Updates
 from acp_manifold.translators.codex.prompts import INPUT_LIMIT, refused, text_size, to_input
@@ -616,6 +617,9 @@ class CodexSession:
             self._tell(self._stream.translate(method, params))
         else:
             logger.debug("codex session %s: dropped %s of turn %s", self._id, method, turn_id)
+            taps.dropped(
+                "codex", self._id, method, f"turn {turn_id} does not run" if turn_id else "of no use to a client"
+            )
 
     def _completed(self, item: JsonObject) -> None:
         """See to what an item of the turn means beyond what is told of it."""
@@ -649,6 +653,9 @@ class CodexSession:
         for update in updates:
             if isinstance(update, Unknown):
                 logger.debug("codex session %s: nobody knows %s", self._id, update.raw)
+                taps.dropped(
+                    "codex", self._id, text(update.raw, "method") or text(update.raw, "type"), "not known here"
+                )
             else:
                 self._events.update(update)
 
