@@ -584,7 +584,7 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature(
         "[the interactive program as a backend](#the-interactive-program), `--backend claude-tui`",
-        "yes: prompts, text, tools, permissions, questions, cancel, titles, load",
+        "yes: prompts, text, tools, permissions, questions, cancel, titles, modes, models, commands, load",
         "no",
         "no",
         "no",
@@ -593,6 +593,8 @@ FEATURES: tuple[Feature, ...] = (
             "live/test_tui.py::test_whatever_stands_in_a_prompt_is_words_and_arrives_whole",
             "live/test_tui.py::test_what_stands_in_the_way_is_told_for_what_it_is_and_not_answered",
             "live/test_tui.py::test_a_program_that_dies_in_mid_turn_is_an_error_and_resumes",
+            "live/test_slash.py::test_what_the_interactive_program_offers_runs_and_nothing_else_is_a_command",
+            "live/test_options.py::test_the_interactive_program_goes_round_its_modes_and_is_started_anew_for_a_model",
         ),
     ),
     Feature(
