@@ -19,7 +19,7 @@ from anyio.lowlevel import checkpoint
 from acp_manifold.adapters.replay.compare import Substitution, difference
 from acp_manifold.adapters.replay.dialect import Dialect, Id, Said
 from acp_manifold.adapters.replay.steps import Aside, Ended, Heard, Spoken, Stored, Story
-from acp_manifold.translators.narrow import JsonObject
+from acp_manifold.translators.narrow import JsonObject, as_object
 
 PATIENCE: Final = 1.5
 """Seconds beyond its time for which a line of ours is waited for, while somebody waits for the CLI."""
@@ -119,8 +119,7 @@ class Lane:
 
     def here(self, line: JsonObject) -> JsonObject:
         """A line of the CLI, with what is now in the place of what was recorded."""
-        value = self._now.value(line)
-        return value if isinstance(value, dict) else {}
+        return as_object(self._now.value(line))
 
     def aside(self, said: Said) -> Aside | None:
         """The answer to a question that may come at any time: that to the same one, else to the next of its kind."""

@@ -53,7 +53,7 @@ class _Place:
     """Where a line crossed, and the requests there that wait for an answer."""
 
     def __init__(self, told: JsonObject) -> None:
-        self.leg = cast(Leg, text(told, "leg"))
+        self.leg: Leg = "client" if text(told, "leg") == "client" else "backend"
         self.backend = as_str(told.get("backend"))
         self.number = as_int(told.get("number"))
         self.session = as_str(told.get("of"))
