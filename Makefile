@@ -14,7 +14,7 @@ NPM := $(BIN)/npm --no-audit --no-fund --no-update-notifier --loglevel=error
 SCHEMA := .cache/acp-sdk/$(ACP_SDK)/package/schema/v1/schema.unstable.json
 CLIENTS := .cache/clients/node_modules/.package-lock.json
 
-.PHONY: install browser demo test check features bench bench-peers soak tui-soak titles-torture clean
+.PHONY: install browser demo test check features record bench bench-peers soak tui-soak titles-torture clean
 
 install: .cache/installed $(SCHEMA) $(CLIENTS)
 
@@ -64,6 +64,10 @@ check: install
 # Writes the table of tests/features.py into README.md.
 features: .cache/installed
 	$(BIN)/python -m tests.features
+
+# Has the scenarios of tests/corpus with the installed CLIs, offline, and writes recordings/; never part of a test run.
+record: install
+	$(BIN)/python -m tests.corpus.make
 
 # Compares with the official adapters where `make bench-peers` has installed them; without them, measures ours alone.
 bench: .cache/installed

@@ -624,6 +624,30 @@ FEATURES: tuple[Feature, ...] = (
         ),
     ),
     Feature("recording and replaying sessions as a tool", "not yet", "not yet", "no", "no"),
+    Feature(
+        "[recordings](#recordings) of what crosses, scrubbed, from the start or on request",
+        "yes",
+        "yes",
+        "no",
+        "no",
+        (
+            "live/test_recording.py::test_every_line_of_both_legs_is_recorded_and_no_secret_is",
+            "replay/test_recording.py::test_one_session_is_recorded_on_request_until_it_is_ended",
+            "replay/test_recording.py::test_a_folder_gets_a_file_for_each_session_and_each_can_be_replayed",
+        ),
+    ),
+    Feature(
+        "[replayed agents](#recordings) without a CLI, with a pytest plugin",
+        "yes",
+        "yes",
+        "no",
+        "no",
+        (
+            "replay/test_corpus.py::test_a_replay_is_heard_as_it_was_and_the_same_each_time",
+            "replay/test_replay.py::test_as_a_process_it_needs_no_cli_and_touches_no_store",
+            "replay/test_plugin.py::test_the_project_of_a_client_runs_with_pytest_and_the_wheel_alone",
+        ),
+    ),
     Feature("Windows", "no", "no", "", ""),
 )
 

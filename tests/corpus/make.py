@@ -51,7 +51,7 @@ def main(backends: tuple[str, ...], names: tuple[str, ...]) -> None:
     sys.exit(1 if failed else 0)
 
 
-def _first(exc: BaseException) -> BaseException:
+def _first(exc: BaseExceptionGroup[Exception] | Exception) -> BaseException:
     return _first(exc.exceptions[0]) if isinstance(exc, BaseExceptionGroup) else exc
 
 

@@ -29,6 +29,7 @@ def of(recording: Recording, leg: str, way: str | None) -> list[Entry]:
     return [entry for entry in recording.entries if entry.leg == leg and entry.dir == way]
 
 
+@pytest.mark.case("R02")
 @pytest.mark.parametrize("backend", ["claude", "codex"])
 async def test_every_line_of_both_legs_is_recorded_and_no_secret_is(lab: MakeLab, tmp_path: Path, backend: str) -> None:
     world = lab(backend)

@@ -22,7 +22,6 @@ async def heard(case: Case, cwd: Path, version: int) -> str:
         return transcript(client.heard, {str(cwd): "<cwd>"})
 
 
-@pytest.mark.case("R02")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 async def test_a_replay_is_heard_as_it_was_and_the_same_each_time(

@@ -171,6 +171,11 @@ class Child:
         """Wait until it has ended and was reaped, no more."""
         await self._exited.wait()
 
+    @property
+    def how(self) -> str:
+        """How it ended, as the end of a sentence, without what it said."""
+        return _how(self._process.returncode)
+
     def describe_exit(self) -> str:
         """How it ended, as the end of a sentence, and the last it said on stderr."""
         return f"{_how(self._process.returncode)}{self.last_words()}"
@@ -289,7 +294,7 @@ async def spawn(
             await climb(child, unused=child.unused)
             await child.release()
             if backend is not None:
-                taps.note(child.place, {"note": "exit", "how": _how(child._process.returncode), "asked": asked})
+                taps.note(child.place, {"note": "exit", "how": child.how, "asked": asked})
     if failure is not None:
         raise failure
 

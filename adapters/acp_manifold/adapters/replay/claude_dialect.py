@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from acp_manifold.adapters.replay.dialect import Id, Said
-from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
+from acp_manifold.translators.narrow import JsonObject, as_object, as_str, obj, text
 
 _TALK: Final = frozenset({"interrupt", "rename_session", "set_model", "set_permission_mode", "apply_flag_settings"})
 """Requests that have their place in the conversation."""
@@ -57,7 +57,7 @@ class ClaudeDialect:
         """See `Dialect.stored_with`."""
         if said.method != "rename_session" or record.get("type") != "custom-title":
             return False
-        return isinstance(said.meaning, dict) and record.get("customTitle") == said.meaning.get("title")
+        return record.get("customTitle") == as_object(said.meaning).get("title")
 
     def refusal(self, said: Said, words: str) -> Sequence[JsonObject]:
         """See `Dialect.refusal`."""

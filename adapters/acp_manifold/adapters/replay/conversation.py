@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 
 import anyio
 from anyio.abc import TaskGroup
+from anyio.lowlevel import checkpoint
 
 from acp_manifold.adapters.replay.client import Client, Prompted, Question, Unexpected
 from acp_manifold.bridge.errors import BridgeError
@@ -168,6 +169,7 @@ class Talk:
             if step.verb == "prompt":
                 turn = self._turns[self._session] = Prompted(self._session, len(self._client.heard))
                 tasks.start_soon(self._client.prompt, turn, words)
+                await checkpoint()  # It is sent by then, ahead of what the next step says.
             else:
                 await _VERBS[step.verb](self, words)
         except KeyError as exc:

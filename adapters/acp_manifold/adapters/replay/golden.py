@@ -64,18 +64,16 @@ class Normal:
 def transcript(heard: Iterable[JsonObject], places: Mapping[str, str]) -> str:
     """What a client heard, a line for each message.
 
-    What a session tells of itself, its commands and options, comes when its CLI gets round to it, before or after what
-    is said: it stands at the end, in its own order.
+    What a session tells of itself, its commands and options, is left out: it comes when the CLI gets round to it,
+    before or after what is said, or after the end of the conversation.
 
     Args:
         heard: The messages, as `Client.heard` has them.
         places: Folders, with what stands for each, such as `{cwd: "<cwd>"}`.
     """
     normal = Normal(places)
-    heard = list(heard)
-    aside = [message for message in heard if _tells_of_itself(message)]
-    ordered = [*(message for message in heard if message not in aside), *aside]
-    return "".join(f"{json.dumps(normal.value(message), ensure_ascii=False)}\n" for message in ordered)
+    told = (message for message in heard if not _tells_of_itself(message))
+    return "".join(f"{json.dumps(normal.value(message), ensure_ascii=False)}\n" for message in told)
 
 
 def _tells_of_itself(message: JsonObject) -> bool:

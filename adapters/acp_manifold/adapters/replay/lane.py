@@ -19,7 +19,7 @@ from anyio.lowlevel import checkpoint
 from acp_manifold.adapters.replay.compare import Substitution, difference
 from acp_manifold.adapters.replay.dialect import Dialect, Id, Said
 from acp_manifold.adapters.replay.steps import Aside, Ended, Heard, Spoken, Stored, Story
-from acp_manifold.translators.narrow import JsonObject
+from acp_manifold.translators.narrow import JsonObject, as_object
 
 PATIENCE: Final = 1.5
 """Seconds beyond its time for which a line of ours is waited for, while somebody waits for the CLI."""
@@ -119,8 +119,7 @@ class Lane:
 
     def here(self, line: JsonObject) -> JsonObject:
         """A line of the CLI, with what is now in the place of what was recorded."""
-        value = self._now.value(line)
-        return value if isinstance(value, dict) else {}
+        return as_object(self._now.value(line))
 
     def aside(self, said: Said) -> Aside | None:
         """The answer to a question that may come at any time: that to the same one, else to the next of its kind."""
@@ -277,14 +276,24 @@ class Lane:
 
     def _store_with(self, said: Said) -> None:
         """Write at once what the CLI had written when it answered, whenever it was seen there."""
-        for place in range(self.at + 1, len(self.story.steps)):
-            step = self.story.steps[place]
-            if isinstance(step, Stored) and place not in self._written and self._dialect.stored_with(said, step.record):
-                for earlier in range(self.at + 1, place + 1):
-                    before = self.story.steps[earlier]
-                    if isinstance(before, Stored):
-                        self._store(earlier, before)
-                return
+        places = [
+            place
+            for place, step in enumerate(self.story.steps)
+            if isinstance(step, Stored) and self._dialect.stored_with(said, step.record)
+        ]
+        ahead = next((place for place in places if place not in self._written), None)
+        if ahead is None:
+            # Seen too early, or written by an earlier life of the session.
+            self._written.difference_update(places[-1:])
+        for place in range(ahead + 1 if ahead is not None else 0):
+            self._store_at(place)
+        for place in places[-1:] if ahead is None else ():
+            self._store_at(place)
+
+    def _store_at(self, place: int) -> None:
+        step = self.story.steps[place]
+        if isinstance(step, Stored):
+            self._store(place, step)
 
     def _store(self, place: int, step: Stored) -> None:
         if place in self._written:

@@ -46,6 +46,8 @@ class Feed:
     def __init__(
         self, destination: str, backends: Mapping[str, tuple[str, ...] | str], only: str | None = None
     ) -> None:
+        self.on_request = False
+        """Whether a client has asked for it, and may end it."""
         self._begun = time.monotonic()
         self._lines: list[bytes] = []
         self._waiting = 0
@@ -59,7 +61,7 @@ class Feed:
             bufsize=0,
             start_new_session=True,
         )
-        self._say({"begin": {name: told for name, told in backends.items()}, "only": only})
+        self._say({"begin": dict(backends), "at": self._begun, "only": only})
         self._thread = threading.Thread(target=self._run, name="recording", daemon=True)
         self._thread.start()
 

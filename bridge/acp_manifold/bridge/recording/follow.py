@@ -16,7 +16,7 @@ class Followed:
     """
 
     def __init__(self, root: Path, path: Path) -> None:
-        self.of = "", ""
+        self.of: tuple[str, str] = ("", "")
         """Whose it is: backend and session."""
         self._root = root
         self._path = path

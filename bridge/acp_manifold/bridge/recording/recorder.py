@@ -53,7 +53,7 @@ class _Place:
     """Where a line crossed, and the requests there that wait for an answer."""
 
     def __init__(self, told: JsonObject) -> None:
-        self.leg = cast(Leg, text(told, "leg"))
+        self.leg: Leg = "client" if text(told, "leg") == "client" else "backend"
         self.backend = as_str(told.get("backend"))
         self.number = as_int(told.get("number"))
         self.session = as_str(told.get("of"))
@@ -89,6 +89,8 @@ class Recorder:
         self._rest = b""
         self._meta: tuple[float, str, Direction] | None = None
         self._now = 0.0
+        self._begun = time.monotonic()
+        """When the recording began, by the clock of the machine, which is the same for all its processes."""
 
     def take(self, data: bytes) -> None:
         """Take what `feed` has said, cut anywhere; what is whole of it is in the files then."""
@@ -125,6 +127,8 @@ class Recorder:
     def _told(self, told: JsonObject) -> None:
         if "begin" in told:
             self._only = as_str(told.get("only"))
+            at = told.get("at")
+            self._begun = at if isinstance(at, float) else time.monotonic()
             self._clis = {name: version for name, cli in obj(told, "begin").items() if (version := _version(cli))}
             if not self._folder:
                 self._files[None] = _File(self._path, self._header(self._path.name.partition(".")[0], self._clis))
@@ -210,9 +214,9 @@ class Recorder:
         for followed in self._followed.values():
             backend, session = followed.of
             for name, line in followed.news():
-                entry = Entry(
-                    self._now, "store", "in", backend=backend, session=session, file=self._scrubber.text(name)
-                )
+                # When it was seen, which is a moment after it was written, never before.
+                t, file = round(time.monotonic() - self._begun, 4), self._scrubber.text(name)
+                entry = Entry(t, "store", "in", backend=backend, session=session, file=file)
                 raw = _decoded(self._scrubber.line(line))
                 words = None if raw is not None else self._scrubber.text(line.decode("utf-8", "replace"))
                 self._write(entry._replace(line=raw, text=words))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -29,7 +30,8 @@ class RecordingFile:
         self._packer = zlib.compressobj(wbits=_GZIP) if path.suffix == ".gz" else None
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            os.fchmod(self._descriptor, 0o600)
+            if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+                os.fchmod(self._descriptor, 0o600)
         except OSError:
             os.close(self._descriptor)
             raise
