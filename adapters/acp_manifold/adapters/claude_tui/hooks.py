@@ -22,7 +22,6 @@ import anyio
 import h11
 from anyio.abc import SocketAttribute, SocketStream, TaskStatus
 
-from acp_manifold.adapters.claude_tui import status
 from acp_manifold.translators.narrow import JsonObject, as_object
 
 logger = logging.getLogger(__name__)
@@ -109,9 +108,8 @@ def settings_file(folder: Path, session_id: str, url: str) -> Generator[Path]:
         OSError: It can't be written.
     """
     hook = {"type": "http", "url": url, "timeout": PATIENCE}
-    settings: JsonObject = {"hooks": {name: [{"hooks": [hook]}] for name in HEARD}}
-    settings["statusLine"] = {"type": "command", "command": status.command(folder, session_id)}
-    with status.told(folder, session_id), private_file(folder / f"{session_id}.json", json.dumps(settings)) as path:
+    settings = {"hooks": {name: [{"hooks": [hook]}] for name in HEARD}}
+    with private_file(folder / f"{session_id}.json", json.dumps(settings)) as path:
         yield path
 
 

@@ -3,8 +3,8 @@
 The program goes round its modes with Shift+Tab (Claude Code 2.1.332: default, accept edits, plan and, with models that
 have it, auto), and the line below its input box names the one it is in, in mid-turn too: what is told is what is
 painted. Its own commands for model and effort also write them into the person's settings, as the default of all new
-sessions; so the program is started anew with `--model` and `--effort` instead, at rest. Which ones it has, its status
-line tells (`status`).
+sessions; so the program is started anew with `--model` and `--effort` instead, at rest. Which model has answered stands
+in the transcript, the effort on the screen.
 """
 
 from __future__ import annotations
@@ -84,8 +84,7 @@ class TuiOptions:
         self._menu = menu if menu.models else USUAL
         self._tell = tell
         self._absent: frozenset[str] = frozenset()
-        # As long as nobody chose one it is the default, whatever that is called.
-        named = as_str(carried.chosen.get(wire.MODEL)) or (None if menu.models else "default")
+        named = as_str(carried.chosen.get(wire.MODEL))
         runs = next((model.runs for model in self._menu.models if model.id == named), named)
         self._held = wire.Held(mode, runs, named, as_str(carried.chosen.get(wire.EFFORT)))
 
@@ -100,15 +99,17 @@ class TuiOptions:
         )
 
     def look(self) -> None:
-        """Something was painted: another mode may be named."""
-        mode = self._screen.mode
+        """Something was painted: another mode may be named, or the effort."""
+        sight = self._screen
+        mode, effort = sight.mode, sight.effort
         if mode is not None:
             self._carried.in_mode(mode)
-            self._now(self._held._replace(mode=mode))
+        self._now(self._held._replace(mode=mode or self._held.mode, effort=effort or self._held.effort))
 
-    def runs(self, model: str | None, effort: str | None) -> None:
-        """The program tells which model it has, at which effort; None for one that has none."""
-        self._now(self._held._replace(model=model or self._held.model, effort=effort))
+    def answered(self, model: str) -> None:
+        """A message of the model was recorded."""
+        if model and not model.startswith("<"):
+            self._now(self._held._replace(model=model))
 
     def _now(self, held: wire.Held) -> None:
         if held == self._held:

@@ -12,7 +12,6 @@ from anyio import to_thread
 from acp_manifold.adapters.claude.command import mcp_config_file, places
 from acp_manifold.adapters.claude.life import Life
 from acp_manifold.adapters.claude.lock import lock_folder, locked
-from acp_manifold.adapters.claude_tui import status
 from acp_manifold.adapters.claude_tui.commands import offered
 from acp_manifold.adapters.claude_tui.hooks import HookServer, private_file, settings_file
 from acp_manifold.adapters.claude_tui.options import start_words
@@ -88,11 +87,6 @@ async def serve(
         if session is not None:
             session.stirred()
 
-    def status_told() -> None:
-        said = status.read(status.file_of(folder, session_id))
-        if session is not None and said is not None:
-            session.status_told(said)
-
     def painted(data: bytes) -> None:
         screen.feed(data)
         stirred()
@@ -118,7 +112,6 @@ async def serve(
             async with anyio.create_task_group() as tasks:
                 standing = Standing(config, program.pid, screen, spec.cwd, " ".join(command))
                 unwatch = [life.host.watch(file, stirred) for file in (standing.record, path)]
-                unwatch.append(life.host.watch(status.file_of(folder, session_id), status_told))
 
                 def moved(session: TuiSession, to: str, here: Path = path) -> Path:
                     """The conversation goes on under another id: the lock, the watch and what is kept go with it."""

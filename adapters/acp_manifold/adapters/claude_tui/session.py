@@ -42,10 +42,10 @@ from acp_manifold.bridge.errors import (
 )
 from acp_manifold.translators.claude.endings import Failure
 from acp_manifold.translators.claude.options import Menu
-from acp_manifold.translators.claude.records import title_of, unmarked
+from acp_manifold.translators.claude.records import is_sidechain, title_of, unmarked
 from acp_manifold.translators.claude.terminal import TerminalConversation
 from acp_manifold.translators.claude.typed import typed_parts
-from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
+from acp_manifold.translators.narrow import JsonObject, obj, text
 from acp_manifold.translators.slash import slash_of
 from acp_manifold.translators.updates import (
     BackgroundTask,
@@ -420,12 +420,6 @@ class TuiSession:
             self._options.look()
         self._standing.stir()
 
-    def status_told(self, status: JsonObject) -> None:
-        """The program has told its status line."""
-        self._options.runs(as_str(obj(status, "model").get("id")), as_str(obj(status, "effort").get("level")))
-        self._talk.status_told(status)
-        self._standing.stir()
-
     async def hook(self, call: JsonObject) -> JsonObject:
         """A hook of the program is called; see `hooks.Answerer`."""
         name = text(call, "hook_event_name")
@@ -473,6 +467,8 @@ class TuiSession:
         title = title_of(record)
         if title is not None and title.origin == "user":
             self._title.recorded(title.text)
+        if record.get("type") == "assistant" and not is_sidechain(record):
+            self._options.answered(text(obj(record, "message"), "model"))
         self._tell(self._talk.recorded(record))
 
     def _tell(self, updates: list[Update]) -> None:

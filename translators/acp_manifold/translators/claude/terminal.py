@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from acp_manifold.translators.claude.frames import Assistant, Result, User, context_tokens, message_blocks
+from acp_manifold.translators.claude.frames import Assistant, Result, User, message_blocks
 from acp_manifold.translators.claude.records import is_sidechain, typed_content
 from acp_manifold.translators.claude.turn import Conversation
 from acp_manifold.translators.claude.typed_commands import command_of, printed_by
@@ -49,7 +49,6 @@ class TerminalConversation(Conversation):
         self.records = 0
         """Messages that were recorded so far."""
         self._expected: Prompt | None = None
-        self._status: JsonObject = {}
         self._command = False
         """Whether the turn is a slash command."""
         self._displayed: dict[str, _Displayed] = {}
@@ -100,20 +99,6 @@ class TerminalConversation(Conversation):
                 return []
         self._spoke = self.stirred = True
         return [MessageChunk("agent", Text(piece), name or None)]
-
-    def status_told(self, status: JsonObject) -> None:
-        """The program's status line: how large the context may be, and what the session has cost."""
-        self._status = status
-
-    def _sizes(self) -> JsonObject:
-        """What a result of the other protocol says of that; the cost only where this turn is in it."""
-        size = as_int(obj(self._status, "context_window").get("context_window_size"))
-        if size is None:
-            return {}
-        told: JsonObject = {"modelUsage": {self._model: {"contextWindow": size}}}
-        if self._prompt_id and text(self._status, "prompt_id") == self._prompt_id:
-            told["total_cost_usd"] = obj(self._status, "cost").get("total_cost_usd")
-        return told
 
     def about_to_call(self, call: JsonObject) -> None:
         """A call of `PreToolUse`, which alone tells the id of a tool call that is asked about next."""
@@ -170,7 +155,6 @@ class TerminalConversation(Conversation):
         if interrupted:
             self.interrupt()
         raw: JsonObject = {"subtype": "success", "stop_reason": self._stop or None, "usage": self._used()}
-        raw |= self._sizes()
         said = Result(raw, self._failure is not None, self._failure or "", (self._uuid or "",), None)
         spoke, self._spoke = self._spoke, True  # Whatever was said is told.
         updates += self.feed(said)
@@ -227,7 +211,6 @@ class TerminalConversation(Conversation):
             return []
         if usage:
             self._usage_of[name] = usage
-            self._context, self._model = context_tokens(usage), text(message, "model")
         self._failure = None
         self._stop = text(message, "stop_reason")
         self.answered = self._stop not in ("", "tool_use", "pause_turn")
