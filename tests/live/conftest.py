@@ -42,16 +42,15 @@ def lab(tmp_path: Path, lab_model: Model) -> MakeLab:
     return make
 
 
-def served(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    """The backends of a test's lab: all that are served without being named, or the one it is about and another."""
-    about: object = request.getfixturevalue("backend") if "backend" in request.fixturenames else None
+def served(about: object) -> tuple[str, ...]:
+    """The backends of a lab of a test: all that are served without being named, or the one it is about and another."""
     return ("claude-tui", "codex") if about == "claude-tui" else ()
 
 
 @pytest.fixture
 def both(lab: MakeLab, request: pytest.FixtureRequest) -> Lab:
     """The lab with all backends, the one that `agent` runs in; with the one that the test is about in any case."""
-    return lab(*served(request))
+    return lab(*served(request.getfixturevalue("backend") if "backend" in request.fixturenames else None))
 
 
 both_versions = pytest.mark.parametrize("version", [1, 2])

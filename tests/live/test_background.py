@@ -21,7 +21,7 @@ from .leftovers import bearing
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
-both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
+both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
 LIST, OUTPUT, STOP = (f"_acp-manifold/background/{name}" for name in ("list", "output", "stop"))
 SHELLS = "sleep 987"
@@ -166,12 +166,12 @@ async def test_a_session_with_background_work_is_not_let_go(lab: MakeLab, backen
 
 def serving(lab: Lab) -> int:
     """How many CLI processes serve one session each."""
-    return sum("--output-format" in command for command in bearing(str(lab.folder)).values())
+    return sum("--output-format" in command or "--settings" in command for command in bearing(str(lab.folder)).values())
 
 
 async def at_rest(lab: Lab, backend: str) -> None:
     """Wait until no CLI serves a session any more: no process of Claude Code, no turn to be resumed in Codex."""
-    await until(lambda: serving(lab) == 0 if backend == "claude" else "is let go" in lab.log.read_text())
+    await until(lambda: "is let go" in lab.log.read_text() if backend == "codex" else serving(lab) == 0)
 
 
 async def test_what_a_killed_claude_left_in_the_registry_holds_nothing(lab: MakeLab) -> None:
@@ -195,8 +195,8 @@ async def test_a_cancelled_turn_leaves_the_background_work_of_earlier_ones(
     session, task = await with_a_task(agent, both, backend)
     go_on(both, session).touch()
     await until(lambda: len(shells(both)) == 1)
-    turn = agent.prompt(session, "SAY[1] GATE[held]")
-    await agent.wait_for(lambda: agent.said(session).count("word0") > 1 or None, "the second turn")
+    turn = agent.prompt(session, "TEXT<<second\n>> GATE[held]")
+    await agent.hears(session, "second")
     agent.notify("session/cancel", {"sessionId": session})
     assert (await turn.answer())["stopReason"] == "cancelled"
     assert [row["taskId"] for row in await tasks(agent, session)] == [task]

@@ -21,7 +21,7 @@ from .leftovers import bearing
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
-both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
+both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
 SERVER = """
 import json, os, sys

@@ -16,7 +16,7 @@ from .conftest import MakeLab
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
-both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
+both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
 OTHER_MODEL = {"claude": ("haiku", "claude-haiku-5-5"), "codex": ("gpt-6-luna", "gpt-6-luna")}
 """A model that is not the one each CLI starts with: its id, and what a request then names."""

@@ -18,7 +18,7 @@ from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
-both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
+both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
 DB: JsonObject = {
     "question": "Which db?",

@@ -51,7 +51,7 @@ def beside(lab: Lab) -> Lab:
     return replace(lab, folder=folder, env={**lab.env, "OTHER_AGENT": str(folder)})
 
 
-@pytest.mark.parametrize("backend", ["claude", "codex"])
+@pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 async def test_a_followed_list_tells_own_and_foreign_changes(lab: MakeLab, backend: str) -> None:
     here = lab(backend)
     async with started(here, "--backend", backend) as agent:

@@ -173,7 +173,7 @@ async def test_codex_tells_what_a_turn_holds(lab: MakeLab) -> None:
     await look_at_a_replay(both, "codex", session)
 
 
-@pytest.mark.parametrize("backend", ["claude", "codex"])
+@pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 async def test_a_prompt_that_can_not_be_taken_loses_nothing(lab: MakeLab, backend: str) -> None:
     both = lab(backend)
     async with started(both, "--backend", backend, "--titles", "off") as agent:

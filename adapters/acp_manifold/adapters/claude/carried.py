@@ -10,6 +10,7 @@ from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_
 
 if TYPE_CHECKING:
     from acp_manifold.adapters.claude.kept import Kept
+    from acp_manifold.translators.claude.options import Held
 
 
 class Carried:
@@ -32,6 +33,8 @@ class Carried:
         """Whether the next process is to be started so that it takes the mode that bypasses permissions."""
         self._unused_model = False
         """Whether no turn has run with the model that was set last: then the CLI does not keep it."""
+        self.held: Held | None = None
+        """What the last process has told of itself, where that is shown until the next one tells."""
         self._first: str | None = None
         self._mode: str | None = None
         self._restored = False

@@ -3,8 +3,8 @@
 The program goes round its modes with Shift+Tab (Claude Code 2.1.332: default, accept edits, plan and, with models that
 have it, auto), and the line below its input box names the one it is in, in mid-turn too: what is told is what is
 painted. Its own commands for model and effort also write them into the person's settings, as the default of all new
-sessions; so the program is started anew with `--model` and `--effort` instead, at rest. Which model has answered stands
-in the transcript, the effort on the screen.
+sessions; so the program is started anew with `--model` and `--effort` instead, at rest. Which of them it
+has, it tells the command of its status line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from acp_manifold.adapters.claude_tui.screen import Screen
 from acp_manifold.bridge.errors import BackendFault, InvalidRequest, RestartNeeded
 from acp_manifold.bridge.options import checked
 from acp_manifold.translators.claude import options as wire
-from acp_manifold.translators.narrow import as_str
+from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
 from acp_manifold.translators.updates import ConfigOption, Options
 
 logger = logging.getLogger(__name__)
@@ -86,7 +86,9 @@ class TuiOptions:
         self._absent: frozenset[str] = frozenset()
         named = as_str(carried.chosen.get(wire.MODEL))
         runs = next((model.runs for model in self._menu.models if model.id == named), named)
-        self._held = wire.Held(mode, runs, named, as_str(carried.chosen.get(wire.EFFORT)))
+        effort = as_str(carried.chosen.get(wire.EFFORT))
+        before = carried.held or wire.Held(model=runs, effort=effort)
+        self._held = wire.Held(mode, before.model, named, before.effort)
 
     @property
     def options(self) -> tuple[ConfigOption, ...]:
@@ -99,22 +101,22 @@ class TuiOptions:
         )
 
     def look(self) -> None:
-        """Something was painted: another mode may be named, or the effort."""
-        sight = self._screen
-        mode, effort = sight.mode, sight.effort
+        """Something was painted: another mode may be named."""
+        mode = self._screen.mode
         if mode is not None:
             self._carried.in_mode(mode)
-        self._now(self._held._replace(mode=mode or self._held.mode, effort=effort or self._held.effort))
+            self._now(self._held._replace(mode=mode))
 
-    def answered(self, model: str) -> None:
-        """A message of the model was recorded."""
-        if model and not model.startswith("<"):
-            self._now(self._held._replace(model=model))
+    def measured(self, status: JsonObject) -> None:
+        """The program tells its status line which model it has, and with what effort."""
+        model, effort = text(obj(status, "model"), "id"), text(obj(status, "effort"), "level")
+        self._now(self._held._replace(model=model or self._held.model, effort=effort or None))
 
     def _now(self, held: wire.Held) -> None:
         if held == self._held:
             return
         before, self._held = self.options, held
+        self._carried.held = held
         self._carried.keep()
         if self.options != before:
             self._tell(Options(self.options))
@@ -150,6 +152,7 @@ class TuiOptions:
                 return
         else:
             self._carried.chosen[option_id] = wanted
+        self._carried.held = None
         self._carried.keep()
         raise RestartNeeded(f"Claude Code is started anew with another {option_id}")
 

@@ -55,8 +55,6 @@ _MODES: Final = {
 }
 """What the line below the input box calls the permission modes."""
 
-_EFFORT: Final = re.compile(r"\b(low|medium|high|xhigh|max) · /effort\s*$", re.MULTILINE)
-
 _CHOICE: Final = re.compile(r"^\s*❯ \S")
 
 
@@ -132,14 +130,6 @@ class Screen:
         first, end = _box_rows(lines)
         found = _MODE.search("\n".join(lines[end:])) if first < end else None
         return _MODES[found[1]] if found is not None else None
-
-    @property
-    def effort(self) -> str | None:
-        """The effort that is named above the input box; None if none is: it is shown now and then."""
-        lines = self.lines
-        first, end = _box_rows(lines)
-        found = _EFFORT.search("\n".join(lines[max(first - 3, 0) : first])) if first < end else None
-        return found[1] if found is not None else None
 
     def look(self) -> Sight:
         """What there is to see."""

@@ -12,6 +12,7 @@ from anyio import to_thread
 from acp_manifold.adapters.claude.command import mcp_config_file, places
 from acp_manifold.adapters.claude.life import Life
 from acp_manifold.adapters.claude.lock import lock_folder, locked
+from acp_manifold.adapters.claude.registry import record_of
 from acp_manifold.adapters.claude_tui.commands import offered
 from acp_manifold.adapters.claude_tui.hooks import HookServer, private_file, settings_file
 from acp_manifold.adapters.claude_tui.options import start_words
@@ -91,6 +92,11 @@ async def serve(
         screen.feed(data)
         stirred()
 
+    def measured() -> None:
+        # Half of it may be there: it is told again when the rest is.
+        if session is not None and (told := record_of(status)) is not None:
+            session.measured(told)
+
     async def called(call: JsonObject) -> JsonObject:
         return await session.hook(call) if session is not None else {}
 
@@ -98,7 +104,8 @@ async def serve(
         locked(lock_folder(), session_id) as lock,
         mcp_config_file(spec.mcp_servers) as mcp_config,
         hooks.heard(called) as url,
-        settings_file(folder, session_id, url) as settings,
+        private_file(folder / f"{session_id}.status.json", "") as status,
+        settings_file(folder, session_id, url, status) as settings,
         system_prompt_argument(folder, session_id, spec.system_prompt) as instructions,
     ):
         words = [f"--resume={session_id}" if resumed else f"--session-id={session_id}", f"--settings={settings}"]
@@ -112,6 +119,7 @@ async def serve(
             async with anyio.create_task_group() as tasks:
                 standing = Standing(config, program.pid, screen, spec.cwd, " ".join(command))
                 unwatch = [life.host.watch(file, stirred) for file in (standing.record, path)]
+                unwatch.append(life.host.watch(status, measured))
 
                 def moved(session: TuiSession, to: str, here: Path = path) -> Path:
                     """The conversation goes on under another id: the lock, the watch and what is kept go with it."""

@@ -12,14 +12,18 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import anyio
+from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.carried import Carried
+from acp_manifold.adapters.claude_tui import shells
 from acp_manifold.adapters.claude_tui.asking import Asking
+from acp_manifold.adapters.claude_tui.attachments import in_files
 from acp_manifold.adapters.claude_tui.commands import CLEAR, OWN_NAMES
 from acp_manifold.adapters.claude_tui.keyboard import ENTER_AGAIN, ENTERS, Keyboard
 from acp_manifold.adapters.claude_tui.options import TuiOptions
@@ -42,10 +46,10 @@ from acp_manifold.bridge.errors import (
 )
 from acp_manifold.translators.claude.endings import Failure
 from acp_manifold.translators.claude.options import Menu
-from acp_manifold.translators.claude.records import is_sidechain, title_of, unmarked
+from acp_manifold.translators.claude.records import title_of, unmarked
 from acp_manifold.translators.claude.terminal import TerminalConversation
 from acp_manifold.translators.claude.typed import typed_parts
-from acp_manifold.translators.narrow import JsonObject, obj, text
+from acp_manifold.translators.narrow import JsonObject, text
 from acp_manifold.translators.slash import slash_of
 from acp_manifold.translators.updates import (
     BackgroundTask,
@@ -77,6 +81,9 @@ ESCAPE_AGAIN: Final = 2.0
 """Seconds to wait for the end of work after Escape, before it is pressed again."""
 
 ESCAPES: Final = 5
+
+STOP_LIMIT: Final = 3.0
+"""Seconds for a background command to end as it is asked to, and to be ended."""
 
 DIALOG_LIMIT: Final = 5.0
 """Seconds between two looks whether a dialog is open that nobody was asked about."""
@@ -196,20 +203,38 @@ class TuiSession:
 
     @property
     def background(self) -> tuple[BackgroundTask, ...]:
-        """None that could be told here; see `BackendSession.background`."""
-        return ()
+        """What goes on in the background; see `BackendSession.background`."""
+        return self._talk.tasks.all()
 
     async def tasks(self) -> tuple[BackgroundTask, ...]:
-        """None that could be told here."""
-        return ()
+        """What goes on in the background; see `BackendSession.tasks`."""
+        return self._talk.tasks.all()
 
     async def task_output(self, task_id: str) -> TaskOutput:
-        """See `BackendSession.task_output`."""
-        raise TaskNotFound(self._id, task_id)
+        """What a command has printed; see `BackendSession.task_output`."""
+        path = self._output_of(task_id)
+        try:
+            return await to_thread.run_sync(shells.printed, path)
+        except OSError as exc:
+            raise BackendFault(f"What the background command printed can't be read: {exc.strerror}") from exc
 
     async def stop_task(self, task_id: str) -> None:
-        """See `BackendSession.stop_task`."""
-        raise TaskNotFound(self._id, task_id)
+        """End a command; see `BackendSession.stop_task`."""
+        path = self._output_of(task_id)
+        for at_once in (False, True):
+            find = partial(shells.groups_printing_into, path, self._terminal.pid, self._terminal.mark)
+            shells.end(await to_thread.run_sync(find), at_once=at_once)
+            if await self._standing.until(lambda: not self._runs(task_id) or None, STOP_LIMIT):
+                return
+        raise BackendFault("The background command can't be ended from here; close the session, which ends it")
+
+    def _runs(self, task_id: str) -> bool:
+        return any(task.id == task_id for task in self._talk.tasks.all())
+
+    def _output_of(self, task_id: str) -> Path:
+        if not self._runs(task_id) or task_id not in self._talk.outputs:
+            raise TaskNotFound(self._id, task_id)
+        return Path(self._talk.outputs[task_id])
 
     async def steer(self, prompt: Prompt) -> bool:
         """Nothing is added to a turn: what is typed meanwhile would be a prompt of its own."""
@@ -244,13 +269,23 @@ class TuiSession:
             command = None
         if command is not None and command.name == "rename":
             raise InvalidParams("prompt: /rename takes the title behind it, and nothing else")
-        typed = prompt if command is None else (Text(command.argument), *command.others)
+        with in_files(prompt if command is None else (Text(command.argument), *command.others)) as typed:
+            return await self._run(prompt, command and command.name, typed)
+
+    async def _run(self, prompt: Prompt, command: str | None, typed: Prompt) -> TurnEnd:
+        """One turn.
+
+        Args:
+            prompt: What it is, as the client has said it.
+            command: The slash command that it is.
+            typed: What is to be typed for it, behind the command.
+        """
         words, contexts = typed_parts(typed)
         parts = [safe_prompt(words) if command is None else safe_argument(words)]
         parts += [f"\n{safe(context)}" for context in contexts]
         if command is None and not any(parts):
             raise InvalidParams("prompt: nothing in it can be typed")
-        turn = self._turn = _Turn(letters("".join(parts)) if command is None else "", command and command.name)
+        turn = self._turn = _Turn(letters("".join(parts)) if command is None else "", command)
         try:
             await self.ready(turn)
             if not turn.interrupted:
@@ -420,6 +455,11 @@ class TuiSession:
             self._options.look()
         self._standing.stir()
 
+    def measured(self, status: JsonObject) -> None:
+        """The program has told its status line something new."""
+        self._options.measured(status)
+        self._tell(self._talk.measured(status))
+
     async def hook(self, call: JsonObject) -> JsonObject:
         """A hook of the program is called; see `hooks.Answerer`."""
         name = text(call, "hook_event_name")
@@ -467,8 +507,6 @@ class TuiSession:
         title = title_of(record)
         if title is not None and title.origin == "user":
             self._title.recorded(title.text)
-        if record.get("type") == "assistant" and not is_sidechain(record):
-            self._options.answered(text(obj(record, "message"), "model"))
         self._tell(self._talk.recorded(record))
 
     def _tell(self, updates: list[Update]) -> None:

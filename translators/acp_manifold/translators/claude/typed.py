@@ -26,5 +26,5 @@ def typed_parts(prompt: Prompt) -> tuple[str, list[str]]:
                 words.append(link(item.uri))
                 contexts.append(context(item))
             case _:
-                raise BadParams("prompt", "images, documents and sound can't be typed into the interactive program")
+                raise BadParams("prompt", "documents and sound can't be typed into the interactive program")
     return " ".join(word for word in words if word), contexts
