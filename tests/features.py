@@ -584,7 +584,7 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature(
         "[the interactive program as a backend](#the-interactive-program), `--backend claude-tui`",
-        "yes: prompts, text, tools, permissions, questions, cancel, titles, load",
+        "yes: prompts, text, tools, permissions, questions, cancel, titles, modes, models, commands, load",
         "no",
         "no",
         "no",
@@ -593,6 +593,8 @@ FEATURES: tuple[Feature, ...] = (
             "live/test_tui.py::test_whatever_stands_in_a_prompt_is_words_and_arrives_whole",
             "live/test_tui.py::test_what_stands_in_the_way_is_told_for_what_it_is_and_not_answered",
             "live/test_tui.py::test_a_program_that_dies_in_mid_turn_is_an_error_and_resumes",
+            "live/test_slash.py::test_what_the_interactive_program_offers_runs_and_nothing_else_is_a_command",
+            "live/test_options.py::test_the_interactive_program_goes_round_its_modes_and_is_started_anew_for_a_model",
         ),
     ),
     Feature(
@@ -609,7 +611,43 @@ FEATURES: tuple[Feature, ...] = (
             _METHODS + "test_a_permission_is_asked_and_a_yes_runs_the_command",
         ),
     ),
+    Feature(
+        "recordings [as a page to look at, checked, compared, cut](#on-the-command-line)",
+        "yes",
+        "yes",
+        "no",
+        "no",
+        (
+            "live/test_recorded.py::test_a_recording_of_both_clis_is_shown_with_a_lane_for_each_session",
+            "live/test_recorded.py::test_two_takes_of_one_scene_are_without_fault_and_alike",
+            "view/test_in_browser.py::test_whatever_a_message_holds_is_text_and_nothing_else",
+        ),
+    ),
     Feature("recording and replaying sessions as a tool", "not yet", "not yet", "no", "no"),
+    Feature(
+        "[recordings](#recordings) of what crosses, scrubbed, from the start or on request",
+        "yes",
+        "yes",
+        "no",
+        "no",
+        (
+            "live/test_recording.py::test_every_line_of_both_legs_is_recorded_and_no_secret_is",
+            "replay/test_recording.py::test_one_session_is_recorded_on_request_until_it_is_ended",
+            "replay/test_recording.py::test_a_folder_gets_a_file_for_each_session_and_each_can_be_replayed",
+        ),
+    ),
+    Feature(
+        "[replayed agents](#recordings) without a CLI, with a pytest plugin",
+        "yes",
+        "yes",
+        "no",
+        "no",
+        (
+            "replay/test_corpus.py::test_a_replay_is_heard_as_it_was_and_the_same_each_time",
+            "replay/test_replay.py::test_as_a_process_it_needs_no_cli_and_touches_no_store",
+            "replay/test_plugin.py::test_the_project_of_a_client_runs_with_pytest_and_the_wheel_alone",
+        ),
+    ),
     Feature("Windows", "no", "no", "", ""),
 )
 

@@ -301,6 +301,7 @@ class ScriptedBackend:
         self.sessions: list[ScriptedSession] = []
         self.login_state: Login = "in"
         self.problems: tuple[str, ...] = ()
+        self.version: str | None = "1.0"
         self.held: tuple[Held, ...] | None = ()
         self.refuses: BridgeError | None = None
         """What opening a session raises."""
@@ -384,7 +385,7 @@ class ScriptedBackend:
         return {}
 
     async def inspect(self) -> Inspection:
-        return Inspection("1.0", Path("/nowhere") / self.name, self.held, self.problems)
+        return Inspection(self.version, Path("/nowhere") / self.name, self.held, self.problems)
 
     @asynccontextmanager
     async def session(

@@ -204,6 +204,20 @@ async def test_an_endpoint_set_by_the_client_serves_sessions_without_any_login(l
             assert "configOptions" in await agent.request("session/resume", params)
             assert await agent.ask(session, "SAY[1]") == "end_turn"
             assert world.model.requests[-1].headers.get("authorization") == "Bearer persons-own"
+            copy = text(await agent.request("session/fork", params), "sessionId")
+            assert await agent.ask(copy, "SAY[1]") == "end_turn"
+            assert world.model.requests[-1].headers.get("authorization") == "Bearer persons-own"
+            own = await agent.new_session(world.cwd, backend)
+            assert await agent.ask(own, "SAY[1]") == "end_turn"
+            await agent.request("session/close", {"sessionId": own})
+            await agent.request("providers/set", setting)
+            try:
+                await agent.request("session/resume", {**params, "sessionId": own})
+            except AcpError as kept:  # codex-cli 0.171.0
+                assert kept.code == -32600 and kept.data == {"reason": "model_provider", "sessionId": own}
+                own = text(await agent.request("session/fork", {**params, "sessionId": own}), "sessionId")
+            assert await agent.ask(own, "SAY[1]") == "end_turn"
+            assert world.model.requests[-1].headers.get("authorization") == f"Bearer {SECRET}-token"
         assert SECRET not in json.dumps(agent.lines)
         assert not any(SECRET in line for line in _command_lines(world))
     assert SECRET not in world.log.read_text()

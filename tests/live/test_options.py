@@ -21,7 +21,11 @@ both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
 OTHER_MODEL = {"claude": ("haiku", "claude-haiku-5-5"), "codex": ("gpt-6-luna", "gpt-6-luna")}
 """A model that is not the one each CLI starts with: its id, and what a request then names."""
 
-MODES = {"claude": ("default", "acceptEdits"), "codex": ("read-only", "agent-full-access")}
+MODES = {
+    "claude": ("default", "acceptEdits"),
+    "claude-tui": ("default", "acceptEdits"),
+    "codex": ("read-only", "agent-full-access"),
+}
 """The mode of the lab, and one that asks less."""
 
 
@@ -71,7 +75,7 @@ async def test_each_option_is_listed_set_and_what_the_model_is_asked_with(
 ) -> None:
     await lab_agent.initialize(session={"configOptions": {"boolean": {}}})
     agent = lab_agent
-    meta = {"acp-manifold": {"backend": backend}}
+    meta = {"acp-manifold": {"backend": backend, "title": "So that the model is asked for none"}}
     opened = await agent.request("session/new", {"cwd": both.cwd, "mcpServers": [], "_meta": meta})
     session = text(opened, "sessionId")
     before, after = MODES[backend]
@@ -105,22 +109,21 @@ async def test_each_option_is_listed_set_and_what_the_model_is_asked_with(
     assert (await agent.fails("session/set_mode", {"sessionId": session, "modeId": "yolo"})).code == -32602
 
 
-@both_backends
+@pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 async def test_a_mode_that_asks_less_asks_less_and_nothing_unsafe_is_on_before(
     agent: Client, both: Lab, backend: str
 ) -> None:
     session = await agent.new_session(both.cwd, backend)
     path = Path(both.cwd) / "made.txt"
-    writes = {
-        "claude": f'TOOL[Write {{"file_path": "{path}", "content": "x"}}] ;; SAY[1]',
-        "codex": f"RUN[touch {path}] ;; SAY[1]",
-    }[backend]
+    writes = f'TOOL[Write {{"file_path": "{path}", "content": "x"}}] ;; SAY[1]'
+    if backend == "codex":
+        writes = f"RUN[touch {path}] ;; SAY[1]"
     # Codex runs it in its sandbox, which refuses; Claude Code asks.
     agent.on_question = reject
     assert await agent.ask(session, writes) == "end_turn"
     assert not path.exists()
     asked = len(agent.questions)
-    assert asked == (backend == "claude")
+    assert asked == (backend != "codex")
     await choose(agent, session, "mode", MODES[backend][1])
     assert await agent.ask(session, writes) == "end_turn"
     assert len(agent.questions) == asked and path.exists()
@@ -220,6 +223,58 @@ async def test_options_hold_over_a_rest_a_killed_cli_and_a_load(lab: MakeLab, ba
         assert (await choose(agent, session, "effort", "default"))["effort"] == "medium"
         assert await agent.ask(session, "SAY[1]") == "end_turn"
         assert asked_with(place, backend)[1:] == ("medium", False)
+
+
+async def test_the_interactive_program_goes_round_its_modes_and_is_started_anew_for_a_model(lab: MakeLab) -> None:
+    place = lab("claude-tui")
+    settings = Path(place.env["CLAUDE_CONFIG_DIR"]) / "settings.json"
+    async with started(place) as agent:
+        await agent.initialize()
+        opened = await agent.request("session/new", {"cwd": place.cwd, "mcpServers": []})
+        session = text(opened, "sessionId")
+        assert values(opened["configOptions"])["mode"] == "default" == obj(opened, "modes")["currentModeId"]
+        assert choices(opened["configOptions"], "mode") == ["default", "acceptEdits", "plan", "auto"]
+        assert (await choose(agent, session, "model", "haiku"))["model"] == "haiku"
+        assert await agent.ask(session, "SAY[1]") == "end_turn"
+        assert place.model.requests[-1].body["model"] == OTHER_MODEL["claude"][1]
+        assert (await choose(agent, session, "model", "sonnet"))["model"] == "sonnet"
+        assert await agent.ask(session, "SAY[1]") == "end_turn"
+        await knows(agent, session, model="sonnet", effort="medium")
+        assert (await choose(agent, session, "effort", "high"))["effort"] == "high"
+
+        # In mid-turn a mode holds at once, a model is refused; a question has the keyboard.
+        turn = agent.prompt(session, "SAY[1] GATE[go] ;; SAY[1]")
+        await place.model.gate("go").reached()
+        assert (await choose(agent, session, "mode", "plan"))["mode"] == "plan"
+        assert agent.heard(session, "current_mode_update")[-1]["currentModeId"] == "plan"
+        busy = {"sessionId": session, "configId": "model", "value": "opus"}
+        assert (await agent.fails("session/set_config_option", busy)).code == -32600
+        place.model.gate("go").set()
+        assert (await turn.answer())["stopReason"] == "end_turn"
+        assert "sonnet" in text(place.model.requests[-1].body, "model")
+        assert obj(place.model.requests[-1].body, "output_config")["effort"] == "high"
+        await choose(agent, session, "mode", "default")
+        agent.on_question = leave_open
+        turn = agent.prompt(session, "RUN[touch made]")
+        question = await agent.question(session)
+        mode: JsonObject = {"sessionId": session, "modeId": "acceptEdits"}
+        assert "waits for an answer" in (await agent.fails("session/set_mode", mode)).message
+        question.choose(question.option("reject_once"))
+        await turn.answer()
+        await choose(agent, session, "mode", "plan")
+
+        wanted = {"model": "sonnet", "effort": "high", "mode": "plan"}
+        for pid in cli_processes(place, b"--settings"):
+            os.kill(pid, signal.SIGKILL)
+        assert await agent.ask(session, "SAY[1]") == "end_turn"
+        assert wanted.items() <= values(told(agent, session)["configOptions"]).items()
+        opened = await agent.request("session/load", {"sessionId": session, "cwd": place.cwd, "mcpServers": []})
+        assert wanted.items() <= values(opened["configOptions"]).items()
+    assert not settings.exists(), "the person's settings are what they were"
+    async with started(place) as agent:
+        await agent.initialize()
+        opened = await agent.request("session/load", {"sessionId": session, "cwd": place.cwd, "mcpServers": []})
+        assert {"effort": "high", "mode": "plan"}.items() <= values(opened["configOptions"]).items()
 
 
 async def ends(pid: int) -> None:

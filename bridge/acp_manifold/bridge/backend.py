@@ -51,6 +51,8 @@ class Program(NamedTuple):
     """What to start, without arguments of ours."""
     source: str
     """How it was found, for people: an environment variable's name, `PATH`, or a package's name."""
+    version: str | None = None
+    """Its version, where that is known without asking it."""
 
 
 class AuthMethod(NamedTuple):

@@ -5,7 +5,7 @@ Those of the group `acp_manifold.backends.on_request` are served only when they 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from .backend import Backend
@@ -20,6 +20,12 @@ class NoBackend(BridgeError):
     """No CLI is there to serve a session; the message says what to install."""
 
 
+def split(name: str) -> tuple[str, str | None]:
+    """A name as it is asked for: the backend's, and what stands behind the colon for one that wants to be told more."""
+    backend, colon, argument = name.partition(":")
+    return backend, argument if colon else None
+
+
 def wanted_plugins(names: Sequence[str]) -> list[Plugin]:
     """The entry points of the backends asked for, in order; none means all, by name,
     but for those that are served only when named.
@@ -27,6 +33,7 @@ def wanted_plugins(names: Sequence[str]) -> list[Plugin]:
     Raises:
         NoBackend: A name is unknown.
     """
+    names = [split(name)[0] for name in names]
     known = plugins(GROUP)
     if any(name not in known for name in names):
         known = {**plugins(ON_REQUEST), **known}
@@ -45,8 +52,11 @@ def backend_names() -> str:
 
 def plugin_backend(plugin: Plugin) -> Backend:
     """The backend behind an entry point, whether or not its CLI is installed; raises what `Plugin.load` raises."""
+    made = plugin.load()
+    if not isinstance(made, type):
+        raise NoBackend(f"the backend {plugin.name} needs to be told what: --backend {plugin.name}:...")
     # An entry point is untyped; what it names promises to be a Backend.
-    return cast("type[Backend]", plugin.load())()
+    return cast(Backend, made())
 
 
 def _refuse_one_store(backends: Sequence[Backend]) -> None:
@@ -61,6 +71,20 @@ def _refuse_one_store(backends: Sequence[Backend]) -> None:
             )
 
 
+def _told(names: Sequence[str], told: str, plugin: Plugin) -> Sequence[Backend]:
+    """The backends that an entry point makes of what stands behind the colon; the process is theirs alone."""
+    name, argument = split(told)
+    if len(names) > 1:
+        raise NoBackend(f"{told} is served alone: name no other backend beside it")
+    if name in plugins(GROUP):
+        raise NoBackend(f"the backend {name} takes nothing behind a colon: --backend {name}")
+    made = plugin.load()
+    if isinstance(made, type) or not callable(made):
+        raise NoBackend(f"the backend {name} takes nothing behind a colon: --backend {name}")
+    # An entry point is untyped; what it names promises to make backends.
+    return cast("Callable[[str], Sequence[Backend]]", made)(argument or "")
+
+
 def find_backends(names: Sequence[str] = ()) -> list[Backend]:
     """The backends to serve, the default one first.
 
@@ -70,7 +94,9 @@ def find_backends(names: Sequence[str] = ()) -> list[Backend]:
     Raises:
         NoBackend: A name is unknown, its CLI or every CLI is missing, or two of them have one store.
     """
-    loaded = [plugin_backend(plugin) for plugin in wanted_plugins(names)]
+    plugged = wanted_plugins(names)
+    told = next((name for name in names if split(name)[1] is not None), None)
+    loaded = [plugin_backend(plugin) for plugin in plugged] if told is None else _told(names, told, plugged[0])
     _refuse_one_store(loaded)
     installed = [backend for backend in loaded if backend.program() is not None]
     missing = [backend for backend in loaded if backend not in installed]

@@ -28,7 +28,9 @@ OWN = {
     for plugin in (
         Plugin("login", "acp_manifold.bridge.cli_login:login"),
         Plugin("doctor", "acp_manifold.bridge.cli_doctor:doctor"),
+        Plugin("recordings", "acp_manifold.bridge.cli_recordings:recordings"),
         Plugin("sessions", "acp_manifold.bridge.cli_sessions:sessions"),
+        Plugin("view", "acp_manifold.bridge.cli_view:view"),
     )
 }
 """The bridge's own commands: imported when they are asked for, as those of adapters are."""
@@ -139,6 +141,11 @@ def _finite(_ctx: click.Context, _param: click.Parameter, value: float) -> float
     show_default=True,
     help="Which version of the protocol is spoken: what the client asks for, or one alone. v2 is a draft.",
 )
+@click.option(
+    "--record",
+    metavar="FILE|DIR",
+    help="Record all that crosses, to the client and to the CLIs, scrubbed; into a folder, a file for each session.",
+)
 @click.option("--log-file", type=click.Path(dir_okay=False), metavar="FILE", help="Log there as well, made 0600.")
 @click.option("-v", "--verbose", is_flag=True, help="Log everything, not warnings alone.")
 @click.pass_context
@@ -149,6 +156,7 @@ def acp_manifold(
     idle: float,
     titles: str,
     protocol: Protocol,
+    record: str | None,
     log_file: str | None,
     verbose: bool,
 ) -> None:
@@ -169,6 +177,7 @@ def acp_manifold(
             idle=idle,
             name_them=named,
             protocol=protocol,
+            record=record,
             log_file=log_file,
             verbose=verbose,
         )

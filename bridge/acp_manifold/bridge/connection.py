@@ -15,6 +15,7 @@ from .errors import InvalidRequest, UnsupportedVersion
 from .link_v1 import LinkV1
 from .outbound import Outbound
 from .peer import Call, Peer, Receive
+from .taps import taps
 
 if TYPE_CHECKING:
     from .hub import Hub
@@ -45,6 +46,7 @@ class Connection:
 
     async def run(self, receive: Receive) -> None:
         """Serve the client until it is gone."""
+        self._peer.place = self._outbound.place = taps.open("client")
         await self._peer.run(receive)
 
     def request(self, method: str, params: JsonObject, call: Call) -> object:

@@ -18,7 +18,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from acp_manifold.translators.acp.requests import ListFilter, SessionSetup, absolute_path
-from acp_manifold.translators.narrow import as_object, is_text
+from acp_manifold.translators.narrow import JsonObject, as_object, is_text
 from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import SessionInfo, Update
 from acp_manifold.translators.values import NamedTuple
@@ -29,6 +29,7 @@ from .errors import BackendFault, BridgeError, InvalidParams, InvalidRequest, Lo
 from .keyed_locks import KeyedLocks
 from .ledger import Key, Ledger, TitleRecord
 from .listing import PAGE, Page, Place, join, with_rows
+from .taps import taps
 from .titles import TitleKeeper
 from .watch import Watcher
 
@@ -169,6 +170,9 @@ class Hub:
         """See `Host.title_heard`: weigh it, and tell the clients of the session if it is news."""
         key = Key(backend, session_id)
         heard = self._keeper.heard(key, title, origin)
+        if taps.listener is not None:
+            note: JsonObject = {"note": "title", "title": title, "origin": origin, "heard": heard}
+            taps.listener.note(note, backend, session_id)
         session = self._by_key.get(key)
         if session is None:
             self._keeper.let_go(key)

@@ -51,6 +51,7 @@ METHODS: dict[str, str] = {
     "_acp-manifold/background/output": "background",
     "_acp-manifold/background/stop": "background",
     "_session/async_task/stop": "background",
+    "_acp-manifold/record": "recording",
     **dict.fromkeys(("session/fork", "session/archive", "session/unarchive"), "lifecycle"),
     "_session/steering": "steering",
     **dict.fromkeys(("_session/batch_get", "_session/archive", "_session/unarchive"), "index"),

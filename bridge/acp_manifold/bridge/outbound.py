@@ -19,6 +19,7 @@ from acp_manifold.translators.narrow import JsonObject
 from acp_manifold.translators.values import NamedTuple
 
 from .messages import encode
+from .taps import NOWHERE, Place
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +78,8 @@ class Outbound:
     ) -> None:
         self.on_broken = on_broken
         """Called once when the link breaks; may be set at any time before."""
+        self.place: Place = NOWHERE
+        """Where its lines cross; may be set at any time."""
         self._write = write
         self._write_now = write_now
         self._queue: deque[_Line | _Text] = deque()
@@ -248,6 +251,8 @@ class Outbound:
             else:
                 line = item.line
                 weights.append((item.lane, len(line) + 1))
+            if self.place.tap is not None:
+                self.place.tap("out", line)
             lines.append(line)
             size += len(line) + 1
         lines.append(b"")

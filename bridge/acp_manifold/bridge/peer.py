@@ -31,6 +31,7 @@ from .errors import (
 from .framing import LINE_LIMIT, Framed, LineFramer, TooLong
 from .messages import Invalid, Message, Notification, Request, RequestId, Response, encode, parse, request_id
 from .outbound import Outbound
+from .taps import NOWHERE, Place
 
 logger = logging.getLogger(__name__)
 
@@ -106,6 +107,8 @@ class Peer:
     def __init__(self, handler: Handler, outbound: Outbound, *, limit: int = LINE_LIMIT) -> None:
         self.handler = handler
         """Who serves what comes; another one may take over at any time."""
+        self.place: Place = NOWHERE
+        """Where the lines that come cross; may be set at any time."""
         self._outbound = outbound
         self._limit = limit
         self._tasks: TaskGroup
@@ -199,6 +202,8 @@ class Peer:
                 reason = f"Invalid request: a message may have at most {self._limit} bytes"
                 self._answer_error(None, ErrorObject(INVALID_REQUEST, reason))
             else:
+                if self.place.tap is not None:
+                    self.place.tap("in", line)
                 self._dispatch(parse(line))
 
     def _dispatch(self, message: Message) -> None:

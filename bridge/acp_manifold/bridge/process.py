@@ -27,6 +27,7 @@ from .outbound import Outbound
 from .shutdown import climb
 from .starting import Started, pipe, start
 from .survivors import signal_to, survivors
+from .taps import NOWHERE, Place, taps
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +56,8 @@ class Child:
         """Whom log lines speak of."""
         self.mark = mark
         """What its descendants bear in the environment."""
+        self.place: Place = NOWHERE
+        """Where its lines cross."""
         self.unused = False
         """Whether it has nothing to finish, since it never had anything to do: then it is ended by a signal."""
         self._process = process
@@ -92,7 +95,14 @@ class Child:
 
         Nothing happens once the child is gone.
         """
+        if self.place.tap is not None:
+            self.place.tap("out", line)
         self._outbound.send_line(line)
+
+    def belongs(self, session_id: str) -> None:
+        """All its lines are of this session from now on."""
+        if self.place is not NOWHERE:
+            taps.belongs(self.place, session_id)
 
     def be_guarded(self) -> None:
         """Have it and what it starts ended when we can't do it ourselves; from the start on if `spawn` was told so."""
@@ -129,6 +139,8 @@ class Child:
                 if isinstance(line, TooLong):
                     logger.warning("%s: skipped a line of more than %d bytes", self.name, limit)
                 else:
+                    if self.place.tap is not None:
+                        self.place.tap("in", line)
                     on_line(line)
 
         try:
@@ -158,6 +170,11 @@ class Child:
     async def wait_exited(self) -> None:
         """Wait until it has ended and was reaped, no more."""
         await self._exited.wait()
+
+    @property
+    def how(self) -> str:
+        """How it ended, as the end of a sentence, without what it said."""
+        return _how(self._process.returncode)
 
     def describe_exit(self) -> str:
         """How it ended, as the end of a sentence, and the last it said on stderr."""
@@ -238,6 +255,8 @@ async def spawn(
     name: str,
     started: Started | None = None,
     guarded: bool = True,
+    backend: str | None = None,
+    session: str | None = None,
 ) -> AsyncGenerator[Child]:
     """Run a program for as long as the context is open; at its end the shutdown ladder is climbed.
 
@@ -249,12 +268,17 @@ async def spawn(
         started: The same program, if it was started before there was an event loop to run this in.
         guarded: Whether `Child.be_guarded` is called for it at once; for one that ends with its stdin it can wait
             until it has something to start that would not.
+        backend: Whose lines cross to it, for who listens; None for a program that is asked one thing and no more.
+        session: The one session that it serves, if it is for one alone.
 
     Raises:
         BackendGone: It can't be started; the message names the program and the cause.
     """
     begun = started or start(command, cwd, env)
     child = Child(begun.process, name, begun.mark)
+    if backend is not None:
+        child.place = taps.open("backend", backend, session, command)
+        taps.note(child.place, {"note": "start"})
     if guarded:
         child.be_guarded()
     failure: Exception | None = None
@@ -266,8 +290,11 @@ async def spawn(
             # Carried past the task group, which would wrap it: the caller is to see it as it was raised.
             failure = exc
         finally:
+            asked = not child.exited
             await climb(child, unused=child.unused)
             await child.release()
+            if backend is not None:
+                taps.note(child.place, {"note": "exit", "how": child.how, "asked": asked})
     if failure is not None:
         raise failure
 

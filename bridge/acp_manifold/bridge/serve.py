@@ -10,12 +10,14 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from .backends import NoBackend, find_backends
 
 if TYPE_CHECKING:
+    from .backend import Backend
     from .connection import Protocol
 
 INTERRUPT_GRACE = 10.0
@@ -32,6 +34,7 @@ def serve(
     idle: float = IDLE_TIMEOUT,
     name_them: bool = True,
     protocol: Protocol = "auto",
+    record: str | None = None,
     log_file: str | None = None,
     verbose: bool = False,
 ) -> int:
@@ -43,6 +46,7 @@ def serve(
         idle: Seconds after which an idle session's backend is let go; 0: never.
         name_them: Whether sessions without a title are asked for a generated one.
         protocol: Which versions of ACP the client may have: both, or one.
+        record: The file, or the folder, that all that crosses is recorded into.
         log_file: Where to log beside stderr.
         verbose: Whether to log everything.
 
@@ -65,8 +69,26 @@ def serve(
 
     from .agent import run
 
-    run(backends, grace=grace, idle=idle, name_them=name_them, protocol=protocol)
+    with _recorded(record, backends):
+        run(backends, grace=grace, idle=idle, name_them=name_them, protocol=protocol)
     return 0
+
+
+@contextmanager
+def _recorded(record: str | None, backends: Sequence[Backend]) -> Generator[None]:
+    if record is None:
+        yield
+        return
+    from .recording.feed import begin
+    from .taps import taps
+
+    feed = begin(record, backends)
+    taps.listen(feed)
+    try:
+        yield
+    finally:
+        taps.listen(None)
+        feed.close()
 
 
 def _leave(number: int, frame: object) -> NoReturn:

@@ -28,6 +28,7 @@ from acp_manifold.translators.updates import (
 )
 from tests.adapters.claude.scripted import Listener, hub, opened, saying
 from tests.fakes.fake_claude import FakeClaude, ask, call, emit, end, gate, raw, returns, say, wait
+from tests.noted import noted
 
 pytestmark = pytest.mark.anyio
 
@@ -444,3 +445,13 @@ async def test_a_session_that_cannot_take_an_update_does_not_stop_the_reader(
         async with opened(backend, work, Broken()) as session:
             assert (await session.prompt(saying("x"))).stop_reason == "end_turn"
     assert "could not be handled" in caplog.text
+
+
+async def test_a_line_that_nobody_knows_is_noted_and_the_turn_goes_on(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
+) -> None:
+    fake.plays([wait("user"), emit({"type": "system", "subtype": "brand_new"}), end("done")])
+    with anyio.fail_after(5), noted() as notes:
+        async with opened(backend, work) as session:
+            assert await session.prompt(saying("hi")) == TurnEnd("end_turn")
+    assert notes.dropped() == [("system brand_new", "not known here", "claude", session.id)]

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from acp_manifold.adapters.claude.guard_file import Guard
     from acp_manifold.adapters.claude.life import Life
     from acp_manifold.adapters.claude.store import Store
+    from acp_manifold.bridge.transport import Spawn
     from acp_manifold.translators.auth import AuthStatus
     from acp_manifold.translators.claude.records import Title
     from acp_manifold.translators.updates import Update
@@ -59,6 +60,8 @@ class ClaudeBackend:
     store_of = "claude"
     endpoint_types: tuple[str, ...] = ("anthropic", "bedrock")
     """What Claude Code 2.1.332 speaks to an endpoint of which nothing but URL and headers is known."""
+    spawn: Spawn | None = None
+    """What runs its processes; None: they are real."""
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ: Mapping[str, str] = os.environ if environ is None else environ
@@ -212,7 +215,9 @@ class ClaudeBackend:
 
             env = endpoint.environment(env, spec.endpoint)
         life = self._running_life
-        return serve(command, env, spec, events, life.host, self._store, session_id, life, resumed=resumed)
+        return serve(
+            command, env, spec, events, life.host, self._store, session_id, life, resumed=resumed, spawn=self.spawn
+        )
 
     async def _free_id(self, wanted: str | None) -> str:
         """The id for a new session: the one it had, unless there is a file by that name, which the CLI refuses."""

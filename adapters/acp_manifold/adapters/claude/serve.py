@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import anyio
@@ -14,9 +14,11 @@ from acp_manifold.adapters.claude.live_title import NAME
 from acp_manifold.adapters.claude.lock import lock_folder, locked
 from acp_manifold.adapters.claude.session import ClaudeSession
 from acp_manifold.adapters.claude.store import Store
+from acp_manifold.bridge import process
 from acp_manifold.bridge.backend import Host, SessionEvents, SessionSpec
 from acp_manifold.bridge.errors import BackendGone
-from acp_manifold.bridge.process import spawn
+from acp_manifold.bridge.taps import taps
+from acp_manifold.bridge.transport import Spawn
 
 
 @asynccontextmanager
@@ -31,6 +33,7 @@ async def serve(
     life: Life,
     *,
     resumed: bool,
+    spawn: Spawn | None = None,
 ) -> AsyncGenerator[ClaudeSession, None]:
     """Run a process for a session for as long as the context is open.
 
@@ -44,6 +47,7 @@ async def serve(
         session_id: The session.
         life: What the sessions of the backend share.
         resumed: Whether it is in the store, and to be gone on with.
+        spawn: Runs it; None: as a real process.
 
     Raises:
         InvalidRequest: Another agent has the session.
@@ -54,7 +58,9 @@ async def serve(
     with locked(lock_folder(), session_id) as lock, mcp_config_file(spec.mcp_servers) as mcp_config:
         words = arguments(session_id, resume=resumed, spec=spec, mcp_config=mcp_config, carried=carried)
         name = f"{NAME} {session_id[:8]}"
-        async with spawn((*command, *words), cwd=spec.cwd, env=env, name=name) as child:
+        async with (spawn or process.spawn)(
+            (*command, *words), cwd=spec.cwd, env=env, name=name, backend=NAME, session=session_id
+        ) as child:
             # The end of an input without a prompt costs Claude Code 2.1.332 0.4 s of CPU, a signal 0.1 s.
             child.unused = True
             async with anyio.create_task_group() as tasks:
@@ -76,7 +82,7 @@ async def serve(
                 if mcp_config is not None:
                     tasks.start_soon(_take_away, mcp_config, session)
                 try:
-                    with life.serving(child.pid, session):
+                    with life.serving(child.pid, session), kept(store, NAME, session_id, spec.cwd):
                         yield session
                 except Exception as exc:
                     # Carried past the task group, which would wrap it: the caller is to see it as it was raised.
@@ -86,6 +92,16 @@ async def serve(
                     tasks.cancel_scope.cancel()
     if failure is not None:
         raise failure
+
+
+@contextmanager
+def kept(store: Store, backend: str, session_id: str, cwd: str) -> Generator[None]:
+    """Whoever listens is told where the CLI keeps a session, for as long as the context is open."""
+    taps.keep(backend, session_id, store.root, lambda: store.expected_path(session_id, cwd))
+    try:
+        yield
+    finally:
+        taps.forget(backend, session_id)
 
 
 async def _take_away(mcp_config: Path, session: ClaudeSession) -> None:

@@ -38,7 +38,8 @@ from acp_manifold.bridge.errors import (
     SessionNotFound,
     TaskNotFound,
 )
-from acp_manifold.bridge.process import Child
+from acp_manifold.bridge.taps import taps
+from acp_manifold.bridge.transport import Transport
 from acp_manifold.translators.acp.prompts import typed_text
 from acp_manifold.translators.claude.archive import visible
 from acp_manifold.translators.claude.commands import commands
@@ -137,7 +138,7 @@ class ClaudeSession:
     def __init__(
         self,
         session_id: str,
-        child: Child,
+        child: Transport,
         tasks: TaskGroup,
         spec: SessionSpec,
         events: SessionEvents,
@@ -150,6 +151,7 @@ class ClaudeSession:
         mark: str,
     ) -> None:
         self._id = session_id
+        self._cwd = spec.cwd
         self._child = child
         self._tasks = tasks
         self._events = events
@@ -533,6 +535,8 @@ class ClaudeSession:
             handler(self, frame)
         elif self._conversation.unknown is not None:
             logger.debug("%s: unknown line %s/%s", self._child.name, raw.get("type"), raw.get("subtype"))
+            name = " ".join(filter(None, (text(raw, "type"), text(raw, "subtype"))))
+            taps.dropped("claude", self._id, name, "not known here")
         if self._stirred is not None:
             self._stirred.set()
             self._stirred = None
@@ -548,6 +552,8 @@ class ClaudeSession:
         self._id = session_id
         self._lock.take(session_id)
         self._title.moved(session_id)
+        self._child.belongs(session_id)
+        taps.keep(NAME, session_id, self._store.root, lambda: self._store.expected_path(session_id, self._cwd))
         self._life.moved(self, self._carried)
         self._events.moved(session_id)
 

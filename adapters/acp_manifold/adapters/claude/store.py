@@ -32,6 +32,8 @@ class Store:
     """
 
     def __init__(self, config_dir: Path, index: Path | None = None) -> None:
+        self.root = config_dir
+        """The config directory."""
         self._projects = config_dir / "projects"
         self._catalogue = Catalogue(self._projects, Index(index))
         self._turn = anyio.Lock()

@@ -35,6 +35,7 @@ from .ids import is_thread_id
 from .limits import Limits
 
 if TYPE_CHECKING:
+    from acp_manifold.bridge.transport import Spawn
     from acp_manifold.translators.auth import AuthStatus
     from acp_manifold.translators.updates import Update
 
@@ -55,6 +56,8 @@ class CodexBackend:
     has_archive = True
     store_of = "codex"
     endpoint_types: tuple[str, ...] = ("openai",)
+    spawn: Spawn | None = None
+    """What runs the app-server; None: it is real."""
 
     def __init__(self) -> None:
         self.limits = Limits()

@@ -139,7 +139,9 @@ class Life:
 
         started = self._backend.take_started()
         limits = self._backend.limits
-        await serve(program, self.named, limits=limits, started=started, task_status=task_status)
+        await serve(
+            program, self.named, limits=limits, started=started, spawn=self._backend.spawn, task_status=task_status
+        )
 
     # -- options --------------------------------------------------------------------------------
 

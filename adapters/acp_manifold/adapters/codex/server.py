@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
+from acp_manifold.bridge import process
 from acp_manifold.bridge.backend import Program
 from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, BridgeError, InvalidRequest, RemoteError
-from acp_manifold.bridge.process import Child, spawn
 from acp_manifold.bridge.starting import Started
+from acp_manifold.bridge.taps import taps
+from acp_manifold.bridge.transport import Spawn, Transport
 from acp_manifold.translators.auth import Endpoint
 from acp_manifold.translators.codex.failures import without_keys
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
@@ -77,7 +79,7 @@ class Route(Protocol):
 class AppServer:
     """A running app-server, or one that has ended."""
 
-    def __init__(self, child: Child, named: Callable[[str, str], None], limits: Limits) -> None:
+    def __init__(self, child: Transport, named: Callable[[str, str], None], limits: Limits) -> None:
         """
         Args:
             child: The process.
@@ -306,6 +308,7 @@ class AppServer:
             handler(self, params)
         elif route is None and not self._is_early(_Line(method, params)):
             logger.debug("codex: dropped %s of thread %s, which is not open here", method, thread_id)
+            taps.dropped("codex", None, method, f"thread {thread_id} is not open here")
 
     def _asked(self, request_id: RequestId, method: str, params: JsonObject) -> None:
         route = self.routes.get(text(params, "threadId"))
@@ -466,6 +469,7 @@ async def serve(
     *,
     limits: Limits,
     started: Started | None = None,
+    spawn: Spawn | None = None,
     task_status: TaskStatus[AppServer] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run one app-server until it ends or this is cancelled; started means that it answered the handshake.
@@ -474,16 +478,19 @@ async def serve(
         BackendGone: It did not come up. Once it is up nothing is raised: its end is told to the routes.
     """
     failure: BackendGone | None = None
-    async with spawn(
+    async with (spawn or process.spawn)(
         server_command(program),
         cwd=neutral_directory(),
         env=environment(),
         name="codex app-server",
         started=started,
         guarded=False,
+        backend="codex",
     ) as child:
         if started is None:
             child.send(GREETING)
+        elif child.place.tap is not None:
+            child.place.tap("out", GREETING)
         server = AppServer(child, named, limits)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(server.live)

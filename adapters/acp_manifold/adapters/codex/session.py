@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
-from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from acp_manifold.bridge.backend import SessionEvents, SessionSpec
@@ -26,6 +25,7 @@ from acp_manifold.bridge.errors import (
     RemoteError,
     TaskNotFound,
 )
+from acp_manifold.bridge.taps import taps
 from acp_manifold.translators.codex.failures import failure_of, stop_of
 from acp_manifold.translators.codex.items import OF_AGENTS, Updates
 from acp_manifold.translators.codex.prompts import INPUT_LIMIT, refused, text_size, to_input
@@ -47,8 +47,9 @@ from acp_manifold.translators.updates import (
 
 from .asking import Asking
 from .client import Asked, Client, NoAnswer, RequestId
-from .config import thread_params, usual_provider
-from .faults import NO_ROLLOUT, at_lost_endpoint, fault_of, is_turn_over, met_a_login
+from .config import thread_params
+from .faults import NO_ROLLOUT, fault_of, is_turn_over, met_a_login
+from .opening import open_thread
 from .options import ThreadOptions
 from .program import codex_home
 from .running import Running
@@ -252,14 +253,7 @@ class CodexSession:
         }
         limit = self._server.limits.slow
         try:
-            try:
-                result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
-            except RemoteError as exc:
-                if at_lost_endpoint(exc.message):
-                    params["modelProvider"] = await to_thread.run_sync(usual_provider)
-                elif not met_a_login(exc):
-                    raise
-                result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
+            result = await open_thread(self._client, "thread/resume", params, taken=self._opened, limit=limit)
         except RemoteError as exc:
             raise fault_of(exc, thread_id, "resume the session") from exc
         if obj(result, "thread").get("name"):
@@ -623,6 +617,9 @@ class CodexSession:
             self._tell(self._stream.translate(method, params))
         else:
             logger.debug("codex session %s: dropped %s of turn %s", self._id, method, turn_id)
+            taps.dropped(
+                "codex", self._id, method, f"turn {turn_id} does not run" if turn_id else "of no use to a client"
+            )
 
     def _completed(self, item: JsonObject) -> None:
         """See to what an item of the turn means beyond what is told of it."""
@@ -656,6 +653,9 @@ class CodexSession:
         for update in updates:
             if isinstance(update, Unknown):
                 logger.debug("codex session %s: nobody knows %s", self._id, update.raw)
+                taps.dropped(
+                    "codex", self._id, text(update.raw, "method") or text(update.raw, "type"), "not known here"
+                )
             else:
                 self._events.update(update)
 

@@ -7,7 +7,7 @@ CLI takes any model name, and an effort or a style that there is none of changes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_str, flag, obj, text
 from acp_manifold.translators.updates import Choice, ConfigOption
@@ -216,10 +216,15 @@ def _mode(held: Held, model: Model | None, *, bypass: bool) -> ConfigOption:
     absent = {BYPASS} if not bypass else set[str]()
     if model is not None and not model.auto:
         absent.add(AUTO)
-    choices = tuple(mode for mode in _MODES if mode.value not in absent or mode.value == held.mode)
-    if all(mode.value != held.mode for mode in choices):
-        choices = (*choices, Choice(held.mode, held.mode))
-    return ConfigOption(MODE, "Mode", held.mode, choices, "mode", "What is asked before it is done")
+    return mode_option(held.mode, [mode.value for mode in _MODES if mode.value not in absent])
+
+
+def mode_option(current: str, offered: Collection[str]) -> ConfigOption:
+    """The option for the permission mode, of those offered; the one that holds is always among them."""
+    choices = tuple(mode for mode in _MODES if mode.value in offered or mode.value == current)
+    if all(mode.value != current for mode in choices):
+        choices = (*choices, Choice(current, current))
+    return ConfigOption(MODE, "Mode", current, choices, "mode", "What is asked before it is done")
 
 
 def _fast_words(held: Held) -> str:

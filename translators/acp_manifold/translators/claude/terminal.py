@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from acp_manifold.translators.claude.frames import Assistant, Result, User, message_blocks
 from acp_manifold.translators.claude.records import is_sidechain, typed_content
 from acp_manifold.translators.claude.turn import Conversation
+from acp_manifold.translators.claude.typed_commands import command_of, printed_by
 from acp_manifold.translators.narrow import JsonObject, as_int, as_str, flag, obj, text
 from acp_manifold.translators.updates import Compaction, MessageChunk, Prompt, Text, Update
 
@@ -48,6 +49,8 @@ class TerminalConversation(Conversation):
         self.records = 0
         """Messages that were recorded so far."""
         self._expected: Prompt | None = None
+        self._command = False
+        """Whether the turn is a slash command."""
         self._displayed: dict[str, _Displayed] = {}
         self._unseen: list[str] = []
         """Texts told by a record that were not displayed yet."""
@@ -62,9 +65,10 @@ class TerminalConversation(Conversation):
         self._called: list[JsonObject] = []
         """Calls of the hook `PreToolUse`, the last ones."""
 
-    def expect(self, prompt: Prompt) -> None:
-        """A prompt is about to be submitted; the record of it begins the turn."""
+    def expect(self, prompt: Prompt, *, command: bool = False) -> None:
+        """A prompt, which may be a slash command, is about to be submitted; the record of it begins the turn."""
         self._expected, self.outcome = prompt, None
+        self._command = command
         self.accepted = self.answered = self.over = False
         self._prompt_id = ""
         self._displayed, self._unseen, self._early = {}, [], []
@@ -172,12 +176,25 @@ class TerminalConversation(Conversation):
             return self.feed(User(blocks, None, record.get("toolUseResult")))
         typed = typed_content(record)
         if not typed:
-            return []
+            return self._commanded(record)
         uuid = text(record, "uuid")
         if self._expected is None:
             return [MessageChunk("user", content, uuid or None) for content in typed]
+        return self._taken(record)
+
+    def _commanded(self, record: JsonObject) -> list[Update]:
+        """A record of a slash command, or of what it printed; only of one that a prompt is."""
+        if not self._command:
+            return []
+        message = record if record.get("type") == "system" else obj(record, "message")
+        if self._expected is not None and command_of(message) is not None:
+            return self._taken(record)
+        printed = printed_by(message) if self.accepted else None
+        return [MessageChunk("agent", Text(printed), text(record, "uuid") or None)] if printed is not None else []
+
+    def _taken(self, record: JsonObject) -> list[Update]:
         self._prompt_id = text(record, "promptId")
-        self.begin(uuid, self._expected)
+        self.begin(text(record, "uuid"), self._expected or ())
         self.accepted = self.stirred = True
         told, self._typed = self._typed, []
         return [*told, *self._late()]
@@ -221,6 +238,8 @@ class TerminalConversation(Conversation):
         subtype = text(record, "subtype")
         if subtype == "turn_duration":
             self.over = self.accepted
+        if subtype == "local_command":
+            return self._commanded(record)
         if subtype == "compact_boundary":
             name = f"compaction-{text(record, 'uuid')}"
             return [Compaction(name, "in_progress"), Compaction(name, "completed")]

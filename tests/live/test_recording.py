@@ -1,0 +1,67 @@
+"""What `--record` writes while the real CLIs run."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from acp_manifold.bridge.recording.format import Entry
+from acp_manifold.bridge.recording.reader import Recording, read
+from acp_manifold.translators.narrow import obj, text
+
+from .conftest import MakeLab
+from .lab import started
+
+pytestmark = [pytest.mark.anyio, pytest.mark.live]
+
+SECRET = "plänted-secret-0123456789"
+
+
+def kinds(recording: Recording) -> Counter[str]:
+    return Counter(f"{entry.leg} {entry.dir}" for entry in recording.entries)
+
+
+def of(recording: Recording, leg: str, way: str | None) -> list[Entry]:
+    return [entry for entry in recording.entries if entry.leg == leg and entry.dir == way]
+
+
+@pytest.mark.case("R02")
+@pytest.mark.parametrize("backend", ["claude", "codex"])
+async def test_every_line_of_both_legs_is_recorded_and_no_secret_is(lab: MakeLab, tmp_path: Path, backend: str) -> None:
+    world = lab(backend)
+    world.env["PLANTED_API_KEY"] = SECRET
+    path = tmp_path / "made" / "it.jsonl"
+    async with started(world, "--backend", backend, "--record", str(path)) as agent:
+        await agent.initialize()
+        session = await agent.new_session(world.cwd, backend)
+        assert (
+            await agent.ask(session, f"SAY[3] and {SECRET}, by ann@example.org in {world.env['HOME']}/x") == "end_turn"
+        )
+        await agent.request("session/set_title", {"sessionId": session, "title": f"It is {SECRET}"})
+        crossed = agent.said(session)
+    recording = read(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert recording.cut is None
+    assert list(recording.header.clis) == [backend]
+    assert recording.header.backend == backend
+    data = path.read_bytes()
+    for secret in (SECRET, "ann@example.org", os.path.join(world.env["HOME"], "x")):
+        assert secret.encode() not in data
+        assert os.fsencode(secret) not in data
+    asked = [text(entry.line or {}, "method") for entry in of(recording, "client", "in")]
+    assert asked == ["initialize", "session/new", "session/prompt", "session/set_title"]
+    chunks = [obj(obj(entry.line or {}, "params"), "update") for entry in of(recording, "client", "out")]
+    said = "".join(
+        text(obj(chunk, "content"), "text") for chunk in chunks if text(chunk, "sessionUpdate") == "agent_message_chunk"
+    )
+    assert said == crossed
+    assert all(entry.session == session for entry in recording.entries if entry.leg in ("store",))
+    assert of(recording, "backend", "in") and of(recording, "backend", "out")
+    notes = [text(entry.line or {}, "note") for entry in of(recording, "bridge", None)]
+    assert notes[0] == "start" and notes[-1] == "exit" and "title" in notes
+    if backend == "claude":
+        assert of(recording, "store", "in")
