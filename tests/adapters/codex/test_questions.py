@@ -223,3 +223,12 @@ async def test_an_answer_that_no_turn_takes_is_told(fake: FakeCodex, work: Path)
     assert steered["input"][0]["text"] == "> Why?\n\na"
     (notice,) = [update for update in events.updates if isinstance(update, Notice)]
     assert notice.title == "Your answer came too late"
+
+
+async def test_a_message_whose_questions_are_none_asks_nothing(fake: FakeCodex, work: Path) -> None:
+    odd = {"type": "agentMessage", "id": "q1", "text": "Why?", "delivery": "async", "questions": ["Why?", 5]}
+    fake.plays([fx.completed(odd), fx.done()])
+    with anyio.fail_after(5):
+        async with one_session(work) as (session, events):
+            assert await session.prompt(HELLO) == TurnEnd("end_turn")
+    assert events.forms == [] and events.said == "Why?"

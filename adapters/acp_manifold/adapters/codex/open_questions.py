@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 from acp_manifold.bridge.backend import SessionEvents
 from acp_manifold.bridge.errors import BridgeError
 from acp_manifold.translators.codex.questions import answer_text, open_form
-from acp_manifold.translators.narrow import JsonObject, text
+from acp_manifold.translators.narrow import JsonObject, as_objects, text
 from acp_manifold.translators.updates import Notice, Prompt, Text
 
 logger = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class OpenQuestions:
 
     def put(self, item: JsonObject) -> None:
         """Ask what is in a message of the agent's, unless it is asked already."""
-        if (item_id := text(item, "id")) not in self._scopes:
+        if (item_id := text(item, "id")) not in self._scopes and as_objects(item.get("questions")):
             self._scopes[item_id] = anyio.CancelScope()
             self._tasks.start_soon(self._ask, item, self._scopes[item_id])
 
@@ -52,15 +52,19 @@ class OpenQuestions:
 
     async def _ask(self, item: JsonObject, scope: anyio.CancelScope) -> None:
         with scope:
-            answer = await self._events.ask_form(open_form(item))
-            said = answer_text(item, answer)
-            if not said:
-                return
             try:
-                taken = await self._add_to_turn((Text(said),))
-            except BridgeError as exc:
-                logger.info("codex: an answer could not be added to its turn: %s", exc.message)
-                taken = False
-            if not taken:
+                said = answer_text(item, await self._events.ask_form(open_form(item)))
+            except Exception:
+                # Boundary: whatever broke on the way to the person, the turn goes on without the answer.
+                logger.exception("codex: a question failed and counts as not answered")
+                return
+            if said and not await self._added(said):
                 words = "Codex had gone on without it. Send it as a message if it still matters."
                 self._events.update(Notice("warning", "Your answer came too late", words))
+
+    async def _added(self, said: str) -> bool:
+        try:
+            return await self._add_to_turn((Text(said),))
+        except BridgeError as exc:
+            logger.info("codex: an answer could not be added to its turn: %s", exc.message)
+            return False
