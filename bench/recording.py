@@ -1,42 +1,63 @@
-"""What recording costs a session, and how quick a replay is: scripted CLIs and recordings, in this process."""
+"""What a recording costs the bridge, and how quick a replay is beside the session it was made of: the real CLIs."""
 
 from __future__ import annotations
 
-import json
-import tempfile
+import statistics
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import anyio
+from acp_manifold.adapters.demo.editor import start
+from acp_manifold.adapters.replay.agent import command
+from acp_manifold.translators.narrow import JsonObject
 
-from acp_manifold.adapters.replay.agent import connected
-from acp_manifold.adapters.replay.client import Prompted
-from acp_manifold.bridge.ledger import Ledger
-from acp_manifold.bridge.hub import Hub
-from acp_manifold.bridge.recording.feed import Feed
-from acp_manifold.bridge.recording.format import Entry, Header
-from acp_manifold.bridge.recording.writer import write
-from acp_manifold.bridge.taps import taps
-from acp_manifold.translators.narrow import JsonObject, text
-
-from .inside import Client, joined
-from .scripted import PlayedBackend
+from .contestants import Cli, Contestant, ours
+from .work import run_once
 
 UPDATES = 10_000
-ROUNDS = 5
-"""How often each has its turn; the fastest of all counts."""
+"""Words of the turn that is recorded and replayed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class Recorded:
     """Seconds."""
 
     plain: float
-    """CPU of this process per update, without a recording."""
+    """CPU of the bridge per streamed word, without a recording."""
     recorded: float
-    """The same with one, the recorder's own process aside."""
+    """The same while all is recorded; what the recorder's own process does comes on top."""
     live: float
-    """From prompt to answer, the updates read from a process' pipe."""
+    """From a prompt to the end of its turn of `UPDATES` words."""
     replayed: float
-    """The same, of a recording that is played as fast as it goes."""
+    """The same turn, replayed as fast as it goes."""
+
+
+async def measure(cli: Cli, env: Mapping[str, str], cwd: Path, log: Path, *, runs: int, words: int) -> Recorded:
+    """Measure with one CLI; with and without a recording in turn, the median of `runs` counts."""
+    plain = ours(cli)
+    path = log.with_name(f"{cli}.jsonl")
+    recording = replace(plain, command=(*plain.command, "--record", str(path)))
+    cpu: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(runs):
+        for contestant in (plain, recording):
+            figures = await run_once(contestant, env, cwd, log, words=words, many=False)
+            cpu[contestant is recording].append(figures.cpu_per_word)
+    live = await _turn(recording, env, cwd, log)
+    played = replace(plain, command=tuple(command(path)))
+    replayed = await _turn(played, env, cwd, log)
+    return Recorded(statistics.median(cpu[False]), statistics.median(cpu[True]), live, replayed)
+
+
+async def _turn(contestant: Contestant, env: Mapping[str, str], cwd: Path, log: Path) -> float:
+    """A session of one long turn, and how long that took."""
+    async with start(contestant.command, env, log, _unheard) as editor:
+        await editor.initialize()
+        session = await editor.new_session(str(cwd), contestant.backend)
+        begun = time.perf_counter()
+        await editor.prompt(session, f"SAY[{UPDATES}]")
+        return time.perf_counter() - begun
+
+
+def _unheard(session: str, update: JsonObject) -> None:
+    """Nothing is done with what is said."""
