@@ -19,9 +19,21 @@ from acp_manifold.adapters.model.lab import private_environment
 from acp_manifold.bridge.backend import Backend
 from acp_manifold.bridge.backends import find_backends
 
-from . import delay, history, idle, lists, loads, renames, rendering
+from . import delay, history, idle, lists, loads, recording, renames, rendering
 from .contestants import CLIS, HOW_TO_INSTALL, Cli, Contestant, ours, peers, same_programs
-from .report import Row, as_json, delay_rows, idle_rows, list_rows, load_rows, rename_rows, rendering_rows, rows, table
+from .report import (
+    Row,
+    as_json,
+    delay_rows,
+    idle_rows,
+    list_rows,
+    load_rows,
+    recording_rows,
+    rename_rows,
+    rendering_rows,
+    rows,
+    table,
+)
 from .work import Figures, run_once
 
 MANY_RUNS = 3
@@ -65,10 +77,11 @@ async def _measure(
         alone = await _idle(idle_sessions, folder, url, backends) if idle_sessions else []
         listed = await _lists(everyone, runs, folder, url, backends)
         loaded = await _loads(everyone, runs, folder, url, backends)
+        recorded = await _recorded(runs, words, folder, url, backends)
     click.echo("rendering", err=True)
     rendered = rendering_rows(rendering.measure())
     click.echo("delays", err=True)
-    return results, [*rendered, *delay_rows(await delay.measure()), *alone, *listed, *loaded]
+    return results, [*rendered, *delay_rows(await delay.measure()), *alone, *listed, *loaded, *recorded]
 
 
 async def _compare(
@@ -126,6 +139,16 @@ async def _loads(everyone: list[Contestant], runs: int, folder: Path, url: str, 
                 load = await loads.measure(contestant, env, lab / "stderr.log", session, lab / "project")
                 found[contestant.cli, contestant.ours].append(load)
     return load_rows(found)
+
+
+async def _recorded(runs: int, words: int, folder: Path, url: str, backends: list[Backend]) -> list[Row]:
+    found: list[Row] = []
+    for cli in CLIS:
+        click.echo(f"recording and replaying: {cli}", err=True)
+        lab, env = _lab(folder / f"recorded-{cli}", url, backends)
+        log = lab / "stderr.log"
+        found += recording_rows(cli, await recording.measure(cli, env, lab / "project", log, runs=runs, words=words))
+    return found
 
 
 def _lab(folder: Path, url: str, backends: list[Backend]) -> tuple[Path, dict[str, str]]:

@@ -12,6 +12,7 @@ from .delay import OTHERS, RATE, Delays
 from .idle import Idle
 from .lists import PROJECTS, TRANSCRIPTS, Lists
 from .loads import TURNS, Load
+from .recording import UPDATES, Recorded
 from .renames import Renames
 from .rendering import Rendering
 from .work import MANY, STREAMED, Figures
@@ -138,6 +139,17 @@ def rendering_rows(rendering: Rendering) -> list[Row]:
     v1 = rendering.v1 * 1e6
     name = f"CPU per update for an ACP v2 client (v1: {v1:.1f} us)"
     return [Row(name, "us", rendering.v2 * 1e6, None, None, v1, 1.2)]
+
+
+def recording_rows(cli: Cli, recorded: Recorded) -> list[Row]:
+    """The lines about recordings: compared with the same work without one, and with the session it was made of."""
+    plain, live = recorded.plain * 1e6, recorded.live * 1e3
+    cost = f"bridge CPU per streamed word while it is recorded, {_LABELS[cli]} (without: {plain:.1f} us)"
+    turn = f"replay of a turn of {UPDATES} words, {_LABELS[cli]} (live: {live:.0f} ms)"
+    return [
+        Row(cost, "us", recorded.recorded * 1e6, None, None, plain, 1.1),
+        Row(turn, "ms", recorded.replayed * 1e3, None, None, live, 0.5),
+    ]
 
 
 def idle_rows(idle: Idle) -> list[Row]:

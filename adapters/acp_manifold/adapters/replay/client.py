@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import anyio
 
-from acp_manifold.bridge.errors import BridgeError
+from acp_manifold.bridge.errors import REQUEST_CANCELLED, BridgeError, RemoteError
 from acp_manifold.bridge.outbound import Outbound
 from acp_manifold.bridge.peer import Call, Peer, Receive
 from acp_manifold.translators.narrow import JsonObject, as_object, as_objects, obj, text
@@ -111,6 +111,10 @@ class Client:
 
     def ending(self, prompted: Prompted) -> JsonObject | None:
         """How a turn ended: `stopReason`, or `error` with a message; None while it runs."""
+        error = prompted.error
+        if isinstance(error, RemoteError) and error.remote_code == REQUEST_CANCELLED:
+            # In v2, of a prompt that was never taken in.
+            return {"stopReason": "cancelled"}
         if prompted.error is not None:
             return {"error": {"message": prompted.error.message}}
         if prompted.result is None or self.version == 1:

@@ -98,10 +98,11 @@ class Substitution:
 
     def line(self, raw: bytes) -> bytes:
         """A line of JSON with all that is mapped in it."""
-        if not any(needle in raw for needle in self._needles):
-            return raw
-        value: object = json.loads(raw)
-        return json.dumps(self.value(value), separators=(",", ":")).encode()
+        for needle in self._needles:
+            if needle in raw:
+                value: object = json.loads(raw)
+                return json.dumps(self.value(value), separators=(",", ":")).encode()
+        return raw
 
     def value(self, value: object) -> object:
         """Any JSON with all that is mapped in it."""

@@ -25,8 +25,8 @@ _ID: Final = re.compile(
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 
-_VERSIONED: Final = frozenset({"agentInfo", "info"})
-"""Members that tell the version of the agent."""
+_LEFT_OUT: Final = frozenset({"agentInfo", "info", "configOptions", "modes"})
+"""Members that tell the version of the agent, or what is known of the options at that moment."""
 
 
 class Normal:
@@ -46,7 +46,7 @@ class Normal:
         if isinstance(value, str):
             return self._text(value)
         if is_object(value):
-            kept = {key: member for key, member in value.items() if key not in _VERSIONED}
+            kept = {key: member for key, member in value.items() if key not in _LEFT_OUT}
             return {self._text(key): self.value(member) for key, member in kept.items()}
         if is_list(value):
             rest = [f"and {len(value) - MOST} more"] if len(value) > MOST else []

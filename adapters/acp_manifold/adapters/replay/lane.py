@@ -91,6 +91,7 @@ class Lane:
         self._where = where
         self._dialect = dialect
         self._cut = cut
+        self._speed = speed
         self._clock = _Clock(speed)
         self._now = Substitution()
         self._then = Substitution()
@@ -170,7 +171,8 @@ class Lane:
                 self.at += 1
                 continue
             if isinstance(step, Heard):
-                await self._clock.until(step.t)
+                if self._speed is not None:
+                    await self._clock.until(step.t)
                 told += 1
                 if told % BREATH == 0:
                     await checkpoint()
@@ -187,11 +189,11 @@ class Lane:
             self._say(self._break(f"the recording {self._where} ends here: {why}"), say)
 
     def _heard(self, step: Heard, say: Callable[[bytes], None]) -> None:
-        if self._dialect.ends(step.line):
+        if step.ends:
             self._running = False
-        elif self._dialect.asks(step.line):
+        elif step.asks:
             self._open += 1
-        self._turn = self._dialect.turn_in(step.line) or self._turn
+        self._turn = step.turn or self._turn
         asked = self._unanswered.pop(step.answers, None) if step.answers is not None else None
         if asked is None or asked.id is None or asked.id == step.answers:
             say(self._now.line(step.raw))

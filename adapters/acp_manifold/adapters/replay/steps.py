@@ -23,6 +23,12 @@ class Heard(NamedTuple):
     """Empty for one that was no JSON object."""
     answers: Id | None
     """Which request of ours it answers."""
+    ends: bool
+    """Whether a turn is over with it."""
+    asks: bool
+    """Whether it is a question, which waits for a person."""
+    turn: str | None
+    """The id of the turn that it says has begun."""
 
 
 class Spoken(NamedTuple):
@@ -95,7 +101,8 @@ def story(entries: Iterable[Entry], dialect: Dialect) -> Story:
             if question is not None:
                 asides.append(Aside(question[1], line, entry.t - question[0]))
             elif number is None or (entry.process, number) in talked:
-                steps.append(Heard(entry.t, entry.number, _raw(entry), line, number))
+                about = dialect.ends(line), dialect.asks(line), dialect.turn_in(line)
+                steps.append(Heard(entry.t, entry.number, _raw(entry), line, number, *about))
     return Story(tuple(steps), tuple(asides))
 
 
