@@ -27,8 +27,11 @@ logger = logging.getLogger(__name__)
 GATHER: Final = 0.05
 """Seconds for which lines are gathered before they are handed over."""
 
-FULL: Final = 256 * 1024 * 1024
-"""Bytes that may wait for a recorder that is behind; past them the recording ends."""
+FULL: Final = 4_000_000
+"""Pieces of lines that may wait for a recorder that is behind; past them the recording ends."""
+
+TICK: Final = 0.0001
+"""Seconds: what crosses within one of them bears one time."""
 
 PATIENCE: Final = 5.0
 """Seconds the recorder has to write what it got, once there is no more."""
@@ -50,7 +53,10 @@ class Feed:
         """Whether a client has asked for it, and may end it."""
         self._begun = time.monotonic()
         self._lines: list[bytes] = []
-        self._waiting = 0
+        self._tick = 0.0
+        """When the time that lines bear is to be looked up again."""
+        self._time = b""
+        self._woken = False
         self._wake = threading.Event()
         self._closing = threading.Event()
         self._over = False
@@ -72,12 +78,27 @@ class Feed:
             {"place": key, "leg": place.leg, "backend": place.backend, "number": place.number, "of": place.session}
         )
         ways: dict[Way, bytes] = {"in": f" {key} in\n".encode(), "out": f" {key} out\n".encode()}
-        begun, clock = self._begun, time.monotonic
+        lines, clock = self._lines, time.monotonic
 
         def tap(way: Way, line: bytes) -> None:
-            self._put(b"%.4f%b%b\n" % (clock() - begun, ways[way], line))
+            now = clock()
+            if now >= self._tick:
+                self._tell_time(now)
+            lines.extend((self._time, ways[way], line, b"\n"))
+            if not self._woken:
+                self._woken = True
+                self._wake.set()
 
         return tap
+
+    def _tell_time(self, now: float) -> None:
+        self._tick = now + TICK
+        self._time = b"%.4f" % (now - self._begun)
+        if len(self._lines) > FULL:
+            # Whoever brings them away is held up: what is too much for the memory is too much for the recording.
+            self._over = True
+        if self._over:
+            self._lines.clear()
 
     def note(self, note: JsonObject, backend: str | None = None, session: str | None = None) -> None:
         """See `Listener.note`."""
@@ -104,12 +125,9 @@ class Feed:
         self._put(b"=" + json.dumps(control).encode() + b"\n")
 
     def _put(self, data: bytes) -> None:
-        if self._over:
-            return
         self._lines.append(data)
-        self._waiting += len(data)
-        if not self._wake.is_set():
-            self._wake.set()
+        self._woken = True
+        self._wake.set()
 
     def _run(self) -> None:
         assert self._process.stdin is not None
@@ -119,16 +137,18 @@ class Feed:
                 self._wake.wait()
                 self._closing.wait(GATHER)
                 self._wake.clear()
-                if self._waiting > FULL:
+                self._woken = False
+                if self._over:
                     raise BlockingIOError("it is too far behind")
-                lines, self._lines = self._lines, []
-                rest = memoryview(b"".join(lines))
-                self._waiting -= len(rest)
+                # Taken from the front, since others add to the end meanwhile.
+                count = len(self._lines)
+                rest = memoryview(b"".join(self._lines[:count]))
+                del self._lines[:count]
                 while rest:
                     rest = rest[os.write(pipe, rest) :]
         except OSError as exc:
             self._over = True
-            self._lines = []
+            self._lines.clear()
             # Straight to stderr: it must be told whatever is logged, and once.
             sys.stderr.write(f"acp-manifold: the recording ends here, the recorder takes no more: {exc}\n")
         finally:
