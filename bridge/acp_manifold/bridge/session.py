@@ -25,6 +25,7 @@ from acp_manifold.translators.updates import (
     MessageChunk,
     Notice,
     Options,
+    OwnTurn,
     Prompt,
     Question,
     SessionInfo,
@@ -51,7 +52,7 @@ from .errors import (
 from .ledger import Key
 from .options import backend_option
 from .permissions import Questions
-from .progress import Progress, takes_in
+from .progress import Progress
 from .recent import Recent
 from .rest import Rest
 from .slot import Slot
@@ -361,7 +362,7 @@ class Session:
 
     def update(self, update: Update) -> None:
         """An event of the backend: to every attached client."""
-        if self._ending or (self._muted and not isinstance(update, SessionInfo)):
+        if self._ending or (self._muted and not isinstance(update, SessionInfo | OwnTurn)):
             return  # A title is told by us.
         if not self.id:
             self._early.append(update)
@@ -371,13 +372,11 @@ class Session:
             if update == self._commands:
                 return
             self._commands = update
-        if isinstance(update, Options):
-            if self._serving is self.backend:
-                self._options = update.options
-                self._tell_options()
+        if isinstance(update, Options | OwnTurn):
+            self._changes(update)
             return
         turn = self.turns.running
-        if turn is not None and turn.message_id is None and takes_in(turn, update):
+        if turn is not None and turn.message_id is None and self.progress.takes_in(turn, update):
             self._take_in(turn, update)
         self.recent.add(update)
         typed_in = (
@@ -399,6 +398,18 @@ class Session:
         for client in self.clients:
             client.deliver(self.id, Message("user", turn.prompt, message_id))
         self.progress.runs()
+
+    def _changes(self, update: Options | OwnTurn) -> None:
+        """What clients are told otherwise: the options with the backend among them, what the CLI does as the state."""
+        if isinstance(update, Options):
+            if self._serving is self.backend:
+                self._options = update.options
+                self._tell_options()
+            return
+        if update.failure is not None:
+            self.update(Notice("error", update.failure))
+        self.progress.works(update)
+        self.changed()
 
     def _tell_state(self, state: SessionState) -> None:
         for client in self.clients:
@@ -437,7 +448,8 @@ class Session:
     def _asking(self, client: Client | None) -> Generator[None]:
         """Clients, and who follows the list, hear that something is asked, and that it is no more."""
         turn = self.turns.running
-        if client is not None and turn is not None and turn.taken and turn.message_id is None:
+        taken = turn is not None and turn.taken and not self.progress.own
+        if client is not None and turn is not None and taken and turn.message_id is None:
             self._take_in(turn)
         self.changed()
         if client is not None:
@@ -559,11 +571,15 @@ class Session:
         return added
 
     def cancel(self) -> None:
-        """Cancel the running turn and everything that waits; starts nothing."""
+        """Cancel what runs, prompted or of the CLI's own accord, and everything that waits; starts nothing."""
         for turn in self.turns.drain():
             turn.settle(CANCELLED)
+        live = self._slot.live
         if self.turns.running is not None:
             self.cancel_turn(self.turns.running)
+        elif self.progress.own and live is not None and self._tasks is not None:
+            self._tasks.start_soon(self._stop_own, live)
+            self.questions.withdraw()
 
     def cancel_turn(self, turn: Turn) -> None:
         """Cancel one turn: a waiting one ends at once, the running one as soon as its backend has heeded."""
@@ -576,6 +592,12 @@ class Session:
             self._tasks.start_soon(self._interrupt, turn, self._slot.live)
         # Behind the interrupt, for a CLI goes on with a turn whose question is refused.
         self.questions.withdraw()
+
+    async def _stop_own(self, live: BackendSession) -> None:
+        try:
+            await live.interrupt()
+        except BridgeError as exc:
+            logger.warning("session %s: the interrupt failed: %s", self.id, exc.message)
 
     async def _interrupt(self, turn: Turn, live: BackendSession) -> None:
         """Have the backend stop; one that doesn't within the grace time is ended, and resumed by the next prompt."""
@@ -813,7 +835,7 @@ class Session:
         """What goes on."""
         if len(self.questions):
             return "requires_action"
-        if not self.turns.idle:
+        if not self.turns.idle or self.progress.own:
             return "running"
         return "error" if self.failed else "idle"
 

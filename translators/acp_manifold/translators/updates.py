@@ -339,6 +339,16 @@ class SessionState(NamedTuple):
     """All that goes on though no turn needs it."""
 
 
+class OwnTurn(NamedTuple):
+    """The backend works though nobody has prompted it, or has ended that: a task in its background has ended, say."""
+
+    running: bool
+    end: TurnEnd | None = None
+    """How it ended, where the backend says so."""
+    failure: str | None = None
+    """Why it failed, in the backend's words."""
+
+
 class Unknown(NamedTuple):
     """A record of the backend that no translator knows; the caller passes it on or logs it."""
 
@@ -363,6 +373,7 @@ Update: TypeAlias = (
     | PlanText
     | Subagent
     | OfSubagent
+    | OwnTurn
 )
 """What a session tells its clients."""
 

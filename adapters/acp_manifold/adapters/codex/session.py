@@ -36,6 +36,7 @@ from acp_manifold.translators.updates import (
     ConfigOption,
     MessageChunk,
     Notice,
+    OwnTurn,
     Prompt,
     TaskOutput,
     Text,
@@ -52,7 +53,7 @@ from .faults import NO_ROLLOUT, fault_of, is_turn_over, met_a_login
 from .opening import open_thread
 from .options import ThreadOptions
 from .program import codex_home
-from .running import Running
+from .running import Running, own_end
 from .server import AppServer
 from .servers import McpServers
 from .shelf import Shelf
@@ -118,6 +119,8 @@ class CodexSession:
         self._id = ""
         self._options = ThreadOptions(server.client, spec.cwd, shelf, events.update)
         self._active: str | None = None
+        self._own: str | None = None
+        """The turn that Codex has begun itself, as long as nothing of ours was added to it."""
         self._running: Running | None = None
         self._had_turn = not new
         self._title = spec.title
@@ -394,6 +397,7 @@ class CodexSession:
                 return
             run.identify(turn_id)
             if self._active == turn_id:  # our words were added to a turn that runs already
+                self._own = None
                 run.started.set()
             else:
                 self._begin(turn_id)
@@ -680,6 +684,7 @@ class CodexSession:
         self._tell(self._stream.fail_open())
         self._active = None
         self._turn_over.set()
+        self._own_turn_over()
         if self._running is not None:
             self._running.end(gone=reason)
         self._gone = reason
@@ -697,6 +702,9 @@ class CodexSession:
             run.identify(turn_id)
         if self._active != turn_id:
             self._begin(turn_id)
+            if run is None:
+                self._own = turn_id
+                self._events.update(OwnTurn(running=True))
         if run is not None and run.id == turn_id:
             run.started.set()
 
@@ -721,6 +729,13 @@ class CodexSession:
                 # How the turn stopped is no error to a client; why, it reads here.
                 self._tell((MessageChunk("agent", Text(failure_of(error).text), f"{turn_id}-end"),))
             run.end(turn)
+        if turn_id == self._own:
+            self._own_turn_over(turn)
+
+    def _own_turn_over(self, turn: JsonObject | None = None) -> None:
+        if self._own is not None:
+            self._own = None
+            self._events.update(own_end(turn, self._stream) if turn is not None else OwnTurn(running=False))
 
     def _take_back_open(self) -> None:
         if self._open_questions is not None:
