@@ -395,6 +395,49 @@ async def test_background_work_stands_in_every_state_and_is_ended_by_itself(tmp_
         assert last
 
 
+async def test_each_piece_of_background_work_is_listed_once_as_what_it_is_told_to_be(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editors(alpha, versions=(2, 2)) as (one, late):
+        session = await one.new(tmp_path)
+        cli = alpha.sessions[0]
+        cli.go_on_behind("t1", "c1", command=True)
+        cli.go_on_behind("t2", "c2")
+        cli.events.update(ToolCallUpdate("c2", status="in_progress"))
+        cli.agent_works("t3", "c3")
+        await one.round_trip()
+        child = f"{session}.c3"
+        listed: list[object] = [
+            {"type": "terminal", "terminalId": "c1"},
+            {"type": "tool_call", "toolCallId": "c2"},
+            {"type": "subagent", "sessionId": child},
+        ]
+        assert one.updates(session, "state_update")[-1]["background"] == listed
+        (given,) = one.updates(child, "session_message")
+        assert (given["senderSessionId"], given["content"]) == (session, [{"type": "text", "text": "Look"}])
+
+        # Who comes later is told of each before it is listed.
+        await late.request("session/resume", sessionId=session, cwd=str(tmp_path))
+        told = late.updates(session)
+        (state,) = late.updates(session, "state_update")
+        assert state["background"] == listed
+        announced = told[: told.index(state)]
+        assert {
+            (u["sessionUpdate"], u.get("terminalId") or u.get("toolCallId") or u.get("sessionId")) for u in announced
+        } >= {
+            ("terminal_update", "c1"),
+            ("tool_call_update", "c1"),
+            ("tool_call_update", "c2"),
+            ("subagent_update", child),
+        }
+        late.tell("session/cancel", sessionId=child)
+        late.tell("session/cancel", sessionId=f"{session}.nobody")
+        await late.round_trip()
+        assert late.updates(session, "state_update")[-1]["background"] == listed[:2]
+        agents = one.updates(session, "subagent_update")
+        assert [u["capabilities"] for u in agents if "capabilities" in u] == [{"cancel": {}}, None]
+        assert [obj(u, "state")["state"] for u in agents if "state" in u] == ["running", "idle"]
+
+
 STATE: JsonObject = {"sessionUpdate": "state_update", "background": []}
 
 

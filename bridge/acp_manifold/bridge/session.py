@@ -24,12 +24,14 @@ from acp_manifold.translators.updates import (
     Message,
     MessageChunk,
     Notice,
+    OfSubagent,
     Options,
     OwnTurn,
     Prompt,
     Question,
     SessionInfo,
     SessionState,
+    Subagent,
     TaskOutput,
     Text,
     ToolCallUpdate,
@@ -387,7 +389,9 @@ class Session:
                 client.deliver(self.id, update)
             elif turn is not None and isinstance(update, MessageChunk) and not turn.said_already(update):
                 client.echo(self.id, update)
-        if isinstance(update, ToolCallUpdate):
+        if isinstance(update, ToolCallUpdate | Subagent) or (
+            isinstance(update, OfSubagent) and isinstance(update.update, Subagent)
+        ):
             self.progress.look()
 
     def _take_in(self, turn: Turn, update: Update | None = None) -> None:
@@ -739,6 +743,18 @@ class Session:
         """End a background task of this session; raises what `BackendSession.stop_task` raises."""
         with self._working():
             await (await self._serving_task(task_id)).stop_task(task_id)
+
+    def stop_agent(self, agent: str) -> None:
+        """Have a sub-agent that works in the background stop, if there is one of this id; see `Subagent`."""
+        task = next((task for task in self._background() if task.agent == agent), None)
+        if task is not None and self._tasks is not None and not self._ending:
+            self._tasks.start_soon(self._stop_agent, task.id)
+
+    async def _stop_agent(self, task_id: str) -> None:
+        try:
+            await self.stop_task(task_id)
+        except BridgeError as exc:
+            logger.info("session %s: a sub-agent was not stopped: %s", self.id, exc.message)
 
     async def _serving_task(self, task_id: str) -> BackendSession:
         live = await self._slot.current()

@@ -288,6 +288,8 @@ class Subagent(NamedTuple):
     state: Literal["running", "idle"]
     title: str | None = None
     description: str | None = None
+    prompt: str | None = None
+    """What it was told to do, where that is known."""
 
 
 class OfSubagent(NamedTuple):
@@ -307,6 +309,10 @@ class BackgroundTask(NamedTuple):
     """The command, or what the CLI calls the work."""
     tool_call_id: str | None = None
     """The call that began it: in progress, as clients see it, for as long as the work goes on."""
+    command: bool = False
+    """Whether it is a command, whose output that call tells."""
+    agent: str | None = None
+    """The sub-agent that works, by the id of its `Subagent`."""
 
 
 class TaskOutput(NamedTuple):

@@ -190,8 +190,9 @@ class CodexSession:
 
     @property
     def background(self) -> tuple[BackgroundTask, ...]:
-        """The commands that outlived their turn; see `BackendSession.background`."""
-        return self._stream.outlived(turn_runs=self._active is not None)
+        """Commands that outlived their turn, and sub-agents that work; see `BackendSession.background`."""
+        agents = self._agents.tasks() if self._agents is not None else ()
+        return (*agents, *self._stream.outlived(turn_runs=self._active is not None))
 
     async def tasks(self) -> tuple[BackgroundTask, ...]:
         """What goes on in the background; see `BackendSession.tasks`. The id of a task is that of its item."""

@@ -141,6 +141,36 @@ def cancellable_terminal(terminal_id: str, possible: bool) -> JsonObject:
     return {"sessionUpdate": "terminal_update", "terminalId": terminal_id, "capabilities": _cancel(possible)}
 
 
+def subagent(
+    session_id: str, agent: str, state: str | None = None, title: str | None = None, description: str | None = None
+) -> JsonObject:
+    """What is told of a sub-agent in the session that set it to work; None leaves a field as it is."""
+    wire: JsonObject = {"sessionUpdate": "subagent_update", "sessionId": v1.subagent_id(session_id, agent)}
+    if state is not None:
+        wire["state"] = {"state": state, "background": []}
+    if title is not None:
+        wire["title"] = title
+    if description is not None:
+        wire["description"] = description
+    return wire
+
+
+def cancellable_subagent(session_id: str, agent: str, possible: bool) -> JsonObject:
+    """A patch that says whether `session/cancel` of a sub-agent's session stops it."""
+    return {**subagent(session_id, agent), "capabilities": _cancel(possible)}
+
+
+def task_given(sender: str, session_id: str, agent: str, words: str) -> JsonObject:
+    """What a sub-agent was told to do, in its own session: a message from the one that set it to work."""
+    return {
+        "sessionUpdate": "session_message",
+        "messageId": f"{agent}-task",
+        "senderSessionId": sender,
+        "recipientSessionId": v1.subagent_id(session_id, agent),
+        "content": [content_block(Text(words))],
+    }
+
+
 def _cancel(possible: bool) -> JsonObject | None:
     return {"cancel": {}} if possible else None
 
@@ -212,9 +242,10 @@ def _compaction(update: Compaction) -> JsonObject:
     return wire
 
 
-def state(update: SessionState) -> JsonObject:
+def state(session_id: str, update: SessionState) -> JsonObject:
     """What goes on in a session, with all that goes on in its background."""
-    wire: JsonObject = {"state": update.state, "background": [_background(task) for task in update.background]}
+    background = [_background(session_id, task) for task in update.background]
+    wire: JsonObject = {"state": update.state, "background": background}
     if update.state != "idle":
         return wire
     if update.fault is not None:
@@ -225,7 +256,12 @@ def state(update: SessionState) -> JsonObject:
     return wire
 
 
-def _background(task: BackgroundTask) -> JsonObject:
+def _background(session_id: str, task: BackgroundTask) -> JsonObject:
+    """Each piece of work once: a command as its terminal, which has the id of its call."""
+    if task.agent is not None:
+        return {"type": "subagent", "sessionId": v1.subagent_id(session_id, task.agent)}
+    if task.tool_call_id is not None and task.command:
+        return {"type": "terminal", "terminalId": task.tool_call_id}
     if task.tool_call_id is not None:
         return {"type": "tool_call", "toolCallId": task.tool_call_id}
     # Claude Code has tasks that no tool call began; the protocol has no word for them.

@@ -303,7 +303,10 @@ class Conversation:
 
     def _task_started(self, frame: TaskStarted) -> list[Update]:
         call = self._calls.get(frame.call_id or "")
-        self.tasks.started(frame, call.command if call is not None else None)
+        if call is None:
+            self.tasks.started(frame, None)
+        else:
+            self.tasks.started(frame, call.command, agent=call.name in tools.AGENT_TOOLS)
         return _NOTHING
 
     def _task_ended(self, frame: TaskEnded) -> list[Update]:
