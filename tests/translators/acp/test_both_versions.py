@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from acp_manifold.translators.acp.capabilities import ClientCapabilities
-from acp_manifold.translators.acp.patches import git_patch
+from acp_manifold.translators.acp.patches import diff_contents, git_patch
 from acp_manifold.translators.acp.plainer import plainer
 from acp_manifold.translators.acp.terminals import Terminals
 from acp_manifold.translators.acp.v2_telling import Telling
@@ -123,11 +123,10 @@ def _content(item: JsonObject) -> tuple[object, ...]:
         return item["type"], text(obj(item, "content"), "text")
     if "changes" in item:
         (change,) = as_objects(item["changes"])
-        return change["path"], text(obj(item, "patch"), "text")
-    old = item.get("oldText")
-    return item["path"], git_patch(
-        Diff(text(item, "path"), str(old) if "oldText" in item else None, text(item, "newText"))
-    )
+        return change["path"], change["operation"] == "add", text(obj(item, "patch"), "text")
+    old = str(item["oldText"]) if "oldText" in item else None
+    diff = Diff(text(item, "path"), old, text(item, "newText"))
+    return item["path"], old is None, git_patch([diff])
 
 
 T = TypeVar("T")
@@ -147,6 +146,12 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=9).map("\n".join
 ROLES: list[Role] = ["user", "agent", "thought"]
 CALLS = ["c1", "c2"]
 STATES: list[Literal["in_progress", "completed", "failed"]] = ["in_progress", "completed", "failed"]
+
+
+def whole(lines: str) -> str:
+    """Whole lines."""
+    return lines and lines + "\n"
+
 
 contents = st.lists(made(Text, WORDS) | made(Diff, st.just("/a/b"), st.none() | LINES, LINES), max_size=2).map(tuple)
 chunks = made(MessageChunk, st.sampled_from(ROLES), made(Text, WORDS), st.sampled_from([None, "m1", "m2"]))
@@ -237,27 +242,56 @@ def test_a_history_told_twice_ends_with_the_same_conversation_as_once(wanted: li
 
 @given(st.none() | LINES, LINES)
 def test_a_patch_makes_the_new_text_of_the_old_one(old: str | None, new: str) -> None:
-    patch = git_patch(Diff("/a/b", old, new))
+    patch = git_patch([Diff("/a/b", old, new)])
     assert applied(old or "", patch) == new
     head = "diff --git a/a/b b/a/b\n"
     assert patch == "" or patch.startswith(head)
 
 
+passages = st.lists(st.tuples(st.integers(1, 4), LINES.map(whole), LINES.map(whole)), min_size=1, max_size=4)
+
+
+@given(passages)
+def test_the_passages_of_one_file_are_the_hunks_of_one_patch(between: list[tuple[int, str, str]]) -> None:
+    before = after = ""
+    diffs: list[Diff] = []
+    for rows, old, new in between:
+        before, after = before + "row\n" * rows, after + "row\n" * rows
+        diffs.append(Diff("/a/b", old, new, line=before.count("\n") + 1))
+        before, after = before + old, after + new
+    (item,) = diff_contents(diffs)
+    assert item["changes"] == [{"operation": "modify", "path": "/a/b"}]
+    assert applied(before, text(obj(item, "patch"), "text")) == after
+
+
+def test_a_file_that_moves_and_changes_says_both() -> None:
+    (item,) = diff_contents([Diff("/a/new", "x\n", "y\n", line=3, moved_from="/a/old")])
+    assert item["changes"] == [{"operation": "move", "oldPath": "/a/old", "path": "/a/new"}]
+    assert text(obj(item, "patch"), "text") == (
+        "diff --git a/a/old b/a/new\nrename from a/old\nrename to a/new\n--- a/a/old\n+++ b/a/new\n"
+        "@@ -3,1 +3,1 @@\n-x\n+y\n"
+    )
+
+
 def applied(old: str, patch: str) -> str:
-    """The old text with the one hunk of a patch."""
-    _, mark, hunk = patch.partition("@@ -")
-    if not mark:
-        return old
-    span, _, body = hunk.partition(" @@\n")
-    begin, count = map(int, span.partition(" ")[0].split(","))
-    first = begin - 1 if count else begin
+    """The old text with the hunks of a patch, each of which has to stand where it says on both sides."""
     rows = old.splitlines(keepends=True)
-    kept: list[str] = []
-    for row in body.splitlines(keepends=True):
-        if row.startswith("\\"):
-            kept[-1:] = [kept[-1].removesuffix("\n")]
-        else:
-            kept.append(row)
-    was = "".join(row[1:] for row in kept if row[0] in " -")
-    assert "".join(rows[first : first + count]) == was, "the hunk stands where it says"
-    return "".join([*rows[:first], *(row[1:] for row in kept if row[0] in " +"), *rows[first + count :]])
+    made: list[str] = []
+    done = 0
+    for hunk in patch.split("@@ -")[1:]:
+        span, _, body = hunk.partition(" @@\n")
+        (begin, count), (new_begin, new_count) = (map(int, side.split(",")) for side in span.split(" +"))
+        first = begin - 1 if count else begin
+        kept: list[str] = []
+        for row in body.splitlines(keepends=True):
+            if row.startswith("\\"):
+                kept[-1:] = [kept[-1].removesuffix("\n")]
+            else:
+                kept.append(row)
+        was = [row[1:] for row in kept if row[0] in " -"]
+        assert rows[first : first + count] == was, "the hunk stands where it says"
+        made += rows[done:first]
+        assert len(made) == (new_begin - 1 if new_count else new_begin), "in the new file too"
+        made += [row[1:] for row in kept if row[0] in " +"]
+        done = first + count
+    return "".join([*made, *rows[done:]])

@@ -107,6 +107,10 @@ class Diff(NamedTuple):
     new: str
     deleted: bool = False
     """Whether the file is gone, and not only empty."""
+    line: int = 1
+    """Where `old` begins in the file as it was, counted from 1, as far as it is known; `old` is whole lines then."""
+    moved_from: str | None = None
+    """Where the file was before, if it was moved; absolute."""
 
 
 ToolContent: TypeAlias = Content | Diff

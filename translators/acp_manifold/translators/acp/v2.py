@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from acp_manifold.translators.acp import v1, v2_options
-from acp_manifold.translators.acp.patches import diff_content
+from acp_manifold.translators.acp.patches import diff_contents
 from acp_manifold.translators.acp.requests import META_KEY
 from acp_manifold.translators.narrow import JsonObject
 from acp_manifold.translators.updates import (
@@ -96,7 +96,7 @@ def tool_call(update: ToolCall) -> JsonObject:
     if update.name is not None:
         wire["name"] = update.name
     if update.content:
-        wire["content"] = [_tool_content(item) for item in update.content]
+        wire["content"] = _tool_content(update.content)
     if update.locations:
         wire["locations"] = _locations(update)
     if update.raw_input is not None:
@@ -121,7 +121,7 @@ def tool_call_patch(update: ToolCallUpdate) -> JsonObject:
     if update.status is not None:
         wire["status"] = update.status
     if update.content is not None:
-        wire["content"] = [_tool_content(item) for item in update.content]
+        wire["content"] = _tool_content(update.content)
     if update.locations is not None:
         wire["locations"] = _locations(update)
     if update.raw_input is not None:
@@ -182,8 +182,18 @@ def _locations(update: ToolCall | ToolCallUpdate) -> list[JsonObject]:
     ]
 
 
-def _tool_content(item: ToolContent) -> JsonObject:
-    return diff_content(item) if isinstance(item, Diff) else {"type": "content", "content": content_block(item)}
+def _tool_content(items: tuple[ToolContent, ...]) -> list[JsonObject]:
+    told: list[JsonObject] = []
+    diffs: list[Diff] = []
+    for item in items:
+        if isinstance(item, Diff):
+            diffs.append(item)
+            continue
+        if diffs:
+            told += diff_contents(diffs)
+            diffs = []
+        told.append({"type": "content", "content": content_block(item)})
+    return told + diff_contents(diffs) if diffs else told
 
 
 def _plan(update: Plan) -> JsonObject:
