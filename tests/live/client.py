@@ -65,7 +65,11 @@ class Question:
 
     @property
     def tool_call(self) -> JsonObject:
-        return obj(obj(self.params, "subject") or self.params, "toolCall")
+        subject = obj(self.params, "subject")
+        if subject.get("type") == "command":
+            asked = {"command": subject["command"], "cwd": subject["cwd"]}
+            return {"toolCallId": subject["toolCallId"], "title": self.params["title"], "rawInput": asked}
+        return obj(subject or self.params, "toolCall")
 
     def option(self, kind: str) -> str:
         """The id of the first option of this kind, such as `allow_once`."""

@@ -74,6 +74,8 @@ class Reader:
             self.shown.exits[text(update, "terminalId")] = obj(update, "exitStatus").get("exitCode")
         elif tag in ("plan", "plan_update"):
             self.shown.about["plan"] = (obj(update, "plan") or update)["entries"]
+        elif tag == "plan_removed":
+            self.shown.about["plan"] = []
         elif tag == "notice":
             self.shown.notices.append((update["severity"], update["title"]))
         elif tag == "available_commands_update":

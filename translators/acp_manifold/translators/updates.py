@@ -416,6 +416,14 @@ class Option(NamedTuple):
     kind: OptionKind
 
 
+class CommandToRun(NamedTuple):
+    """A command that waits for consent."""
+
+    command: str
+    cwd: str
+    """Absolute."""
+
+
 class Question(NamedTuple):
     """A backend asks whether one tool call may run."""
 
@@ -423,3 +431,7 @@ class Question(NamedTuple):
     """The call in question, with enough of it for a dialog: title, kind, content, raw input."""
     options: tuple[Option, ...]
     """In the order to show; the first of kind `reject_once` refuses this one call and lets the turn go on."""
+    command: CommandToRun | None = None
+    """What the call runs, if it is about nothing but a command."""
+    reason: str | None = None
+    """Why it is asked, or what it is for, in the backend's words."""

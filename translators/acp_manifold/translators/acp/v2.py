@@ -197,6 +197,8 @@ def _tool_content(items: tuple[ToolContent, ...]) -> list[JsonObject]:
 
 
 def _plan(update: Plan) -> JsonObject:
+    if not update.entries:
+        return {"sessionUpdate": "plan_removed", "planId": PLAN_ID}
     entries = [{"content": e.content, "priority": e.priority, "status": e.status} for e in update.entries]
     return {"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": PLAN_ID, "entries": entries}}
 
@@ -287,12 +289,16 @@ def _error(fault: Fault) -> JsonObject:
 
 def permission_params(session_id: str, question: Question) -> JsonObject:
     """Params of `session/request_permission`."""
-    return {
-        "sessionId": session_id,
-        "title": question.tool_call.title or _FALLBACK_TITLE,
-        "subject": {"type": "tool_call", "toolCall": tool_call_patch(question.tool_call)},
-        "options": [{"optionId": o.id, "name": o.name, "kind": o.kind} for o in question.options],
-    }
+    wire: JsonObject = {"sessionId": session_id, "title": question.tool_call.title or _FALLBACK_TITLE}
+    if question.reason is not None:
+        wire["description"] = question.reason
+    call, asked = question.tool_call, question.command
+    if asked is None:
+        wire["subject"] = {"type": "tool_call", "toolCall": tool_call_patch(call)}
+    else:
+        wire["subject"] = {"type": "command", "command": asked.command, "cwd": asked.cwd, "toolCallId": call.id}
+    wire["options"] = [{"optionId": o.id, "name": o.name, "kind": o.kind} for o in question.options]
+    return wire
 
 
 # Each function takes the one class it stands under; no type can say that of a table.
