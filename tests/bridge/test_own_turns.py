@@ -67,6 +67,24 @@ async def test_a_cancel_stops_it_with_its_question(tmp_path: Path) -> None:
         assert states(editor, session)[2:] == ["running", "requires_action", "running", "idle"]
 
 
+@pytest.mark.parametrize("method", ["session/close", "session/archive"])
+async def test_a_close_ends_it_and_says_so_ahead_of_its_answer(tmp_path: Path, method: str) -> None:
+    alpha = ScriptedBackend()
+    async with editors(alpha, versions=(2,)) as (editor,):
+        session = await editor.new(tmp_path)
+        cli = alpha.sessions[0]
+        editor.prompt(session, "go")
+        await cli.prompted()
+        cli.finish()
+        await editor.idle(session)
+        cli.events.update(OwnTurn(running=True))
+        answer = await editor.request(method, sessionId=session)
+        assert (await editor.idle(session, 2))["stopReason"] == "cancelled"
+        (answered,) = [n for n, line in enumerate(editor.lines) if line.get("result") is answer]
+        told = [n for n, line in enumerate(editor.lines) if line.get("method") == "session/update"]
+        assert told[-1] < answered
+
+
 async def test_a_prompt_meanwhile_is_not_taken_in_by_what_it_says(tmp_path: Path) -> None:
     alpha = ScriptedBackend()
     async with editors(alpha, versions=(2,)) as (editor,):

@@ -171,6 +171,27 @@ async def test_what_was_taken_in_ends_in_a_state_however_it_ends(tmp_path: Path,
             assert (await editor.idle(session, 2))["stopReason"] == "end_turn"
 
 
+@pytest.mark.parametrize("method", ["session/close", "session/archive", "session/delete"])
+async def test_a_close_says_how_all_ended_ahead_of_its_answer(tmp_path: Path, method: str) -> None:
+    alpha = ScriptedBackend()
+    async with v2_editor(alpha) as editor:
+        session = await editor.new(tmp_path)
+        cli = alpha.sessions[0]
+        running, waiting = editor.prompt(session, "one"), editor.prompt(session, "two")
+        await cli.prompted()
+        took(cli, "one")
+        cli.call("c")
+        assert await editor.answer(running) == {"messageId": "u1"}
+        answer = await editor.request(method, sessionId=session)
+        assert (await error_of(editor, waiting)).code == -32800
+        (answered,) = [n for n, line in enumerate(editor.lines) if line.get("result") is answer]
+        told = [n for n, line in enumerate(editor.lines) if line.get("method") == "session/update"]
+        assert told[-1] < answered
+        *_, call, state = editor.updates(session)
+        assert (call["toolCallId"], call["status"]) == ("c", "failed")
+        assert state == {**STATE, "state": "idle", "stopReason": "cancelled"}
+
+
 async def test_a_question_says_what_it_is_about_and_holds_the_session_up(tmp_path: Path) -> None:
     alpha = ScriptedBackend()
     async with v2_editor(alpha) as editor:
@@ -536,6 +557,30 @@ async def test_what_is_added_to_a_turn_is_told_as_typed_to_who_typed_it(tmp_path
         assert (chunk["messageId"], obj(chunk, "content")["text"]) == ("u2", "and more")
         cli.finish()
         await editor.idle(session)
+
+
+async def test_what_a_cli_takes_as_one_with_the_prompt_is_part_of_the_message(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editors(alpha, versions=(2, 2, 1)) as (editor, other, old):
+        session = await editor.new(tmp_path)
+        await other.request("session/resume", sessionId=session, cwd=str(tmp_path))
+        await old.request("session/resume", sessionId=session, cwd=str(tmp_path), mcpServers=[])
+        cli = alpha.sessions[0]
+        editor.prompt(session, "go")
+        await cli.prompted()
+        more = [{"type": "text", "text": "and more"}]
+        await editor.request("_session/steering", sessionId=session, prompt=more)
+        took(cli, "go")
+        took(cli, "and more")
+        cli.finish()
+        await editor.idle(session)
+        whole = [{"type": "text", "text": "go"}, *more]
+        for client in (editor, other):
+            echoes = client.updates(session, "user_message")
+            assert [echo["messageId"] for echo in echoes] == ["u1", "u1"] and echoes[-1]["content"] == whole
+            assert client.updates(session, "user_message_chunk") == []
+        typed = [text(obj(u, "content"), "text") for u in old.updates(session, "user_message_chunk")]
+        assert typed == ["go", "and more"]
 
 
 async def test_a_form_is_put_as_one_and_holds_the_session_up(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_manifold.translators.narrow import JsonObject, obj, text
+from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
 from .client import Client, Pending
 from .conftest import both_versions
@@ -67,6 +67,35 @@ async def test_a_message_joins_the_running_turn_and_no_command_is_broken_off(
     said = [text(obj(update.body, "content"), "text") for update in typed]
     assert [words for words in said if "steered" in words] == ["TEXT<<steered >>"]
     assert [words for words in said if "then the second" in words] == ["GATE[b] TEXT<<then the second>>"]
+
+
+@pytest.mark.parametrize("version", [2])
+@both_backends
+async def test_a_message_added_before_the_cli_is_up_is_told_where_it_is_in_the_conversation(
+    agent: Client, both: Lab, backend: str
+) -> None:
+    session = await agent.new_session(both.cwd, backend)
+    turn = agent.prompt(session, "GATE[early] TEXT<<said>>")
+    assert await steer(agent, session, "and this SAY[1]").answer() == INJECTED
+    both.model.gate("early").set()
+    assert (await turn.answer())["stopReason"] == "end_turn"
+    told = typed(agent, session)
+    assert [words for words, _ in told] == ["GATE[early] TEXT<<said>>", "and this SAY[1]"]
+    await agent.request("session/close", {"sessionId": session})
+    agent.updates.clear()
+    await agent.load(session, both.cwd)
+    assert typed(agent, session) == told
+
+
+def typed(agent: Client, session: str) -> list[tuple[str, str]]:
+    """What the person typed, by the rules of v2: words, and the id of the message they are in."""
+    messages: dict[str, list[str]] = {}
+    for body in agent.heard(session):
+        if body["sessionUpdate"] == "user_message":
+            messages[text(body, "messageId")] = [text(block, "text") for block in as_objects(body["content"])]
+        elif body["sessionUpdate"] == "user_message_chunk":
+            messages.setdefault(text(body, "messageId"), []).append(text(obj(body, "content"), "text"))
+    return [(words, message_id) for message_id, blocks in messages.items() for words in blocks]
 
 
 @both_versions

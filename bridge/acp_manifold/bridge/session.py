@@ -219,7 +219,7 @@ class Session:
         Attached clients hear the end of whatever is open, in the background too; nothing comes after it.
         """
         if self._slot.live is not None and not self._ending:
-            self._slot.live.abandon()
+            self._abandon(self._slot.live)
         self._ending = True
         self._settle_all()
         if self._tasks is not None:
@@ -381,18 +381,26 @@ class Session:
         if turn is not None and turn.message_id is None and self.progress.takes_in(turn, update):
             self._take_in(turn, update)
         self.recent.add(update)
-        typed_in = (
-            turn.client if turn is not None and isinstance(update, MessageChunk) and update.role == "user" else None
-        )
-        for client in self.clients:
-            if client is not typed_in:
+        if turn is not None and isinstance(update, MessageChunk) and update.role == "user":
+            self._tell_typed(turn, update)
+        else:
+            for client in self.clients:
                 client.deliver(self.id, update)
-            elif turn is not None and isinstance(update, MessageChunk) and not turn.said_already(update):
-                client.echo(self.id, update)
         if isinstance(update, ToolCallUpdate | Subagent) or (
             isinstance(update, OfSubagent) and isinstance(update.update, Subagent)
         ):
             self.progress.look()
+
+    def _tell_typed(self, turn: Turn, update: MessageChunk) -> None:
+        """What was typed: to who typed it as an echo."""
+        if turn.goes_on(update) and turn.message_id is not None:
+            for client in self.clients:
+                client.deliver(self.id, Message("user", turn.prompt, turn.message_id))
+        for client in self.clients:
+            if client is not turn.client:
+                client.deliver(self.id, update)
+            elif not turn.said_already(update):
+                client.echo(self.id, update)
 
     def _take_in(self, turn: Turn, update: Update | None = None) -> None:
         """The conversation has the prompt now, as the first update that comes of it shows."""
@@ -721,10 +729,15 @@ class Session:
         running, live = self.turns.running, self._slot.live
         self.cancel()
         if live is not None:
-            live.abandon()
+            self._abandon(live)
             self._muted = True
         if running is not None:
             running.scope.cancel()
+
+    def _abandon(self, live: BackendSession) -> None:
+        """Have the end of all that is open told: it is ended by us."""
+        live.abandon()
+        self.progress.works(OwnTurn(False, CANCELLED))
 
     # -- background work ------------------------------------------------------------------------
 
