@@ -31,7 +31,7 @@ _ITEMS = (ToolCall, Message, Compaction)
 
 
 class Telling:
-    """What one client knows of one session."""
+    """What one client knows of one session, and of those of its sub-agents."""
 
     def __init__(self, mark: str, *, history: bool = False) -> None:
         """
@@ -51,6 +51,8 @@ class Telling:
         """The message that was told whole last: its pieces are told already."""
         self._terminals: set[str] = set()
         """The calls that are open whose output is told as a terminal's."""
+        self._inside: dict[str, Telling] = {}
+        """What it knows of the sessions of sub-agents."""
         self._agents: dict[str, str] = {}
         """The sub-agents that were told, and in which session."""
         self._background: dict[str, BackgroundTask] = {}
@@ -61,9 +63,11 @@ class Telling:
         if isinstance(update, OfSubagent):
             place = v1.subagent_id(session_id, update.id)
             inner = update.update
-            return (
-                self._subagent(session_id, place, inner) if isinstance(inner, Subagent) else self.updates(place, inner)
-            )
+            if isinstance(inner, Subagent):
+                return self._subagent(session_id, place, inner)
+            inside = self._inside.get(place) or self._inside.setdefault(place, Telling(self._mark))
+            inside.history = self.history
+            return inside.updates(place, inner)
         if isinstance(update, Subagent):
             return self._subagent(session_id, session_id, update)
         if isinstance(update, SessionState):
