@@ -40,6 +40,23 @@ async def v2_editor(*backends: ScriptedBackend, grace: float = 10.0) -> AsyncGen
         yield editor
 
 
+@asynccontextmanager
+async def opened(cwd: Path) -> AsyncGenerator[tuple[Editor, str, ScriptedSession]]:
+    """An editor, its session, and that as its CLI sees it."""
+    alpha = ScriptedBackend()
+    async with v2_editor(alpha) as editor:
+        yield editor, await editor.new(cwd), alpha.sessions[0]
+
+
+@asynccontextmanager
+async def at_work(cwd: Path) -> AsyncGenerator[tuple[Editor, str, ScriptedSession]]:
+    """The same, with a prompt, `go`, that the CLI has been given."""
+    async with opened(cwd) as (editor, session, cli):
+        editor.prompt(session, "go")
+        await cli.prompted()
+        yield editor, session, cli
+
+
 async def refused(editor: Editor, method: str, **params: object) -> Refused:
     with pytest.raises(Refused) as caught:
         await editor.request(method, **params)
@@ -60,10 +77,7 @@ def took(cli: ScriptedSession, words: str, message_id: str = "u1") -> None:
 
 
 async def test_a_prompt_is_answered_when_it_is_taken_in_and_its_end_is_a_state(tmp_path: Path) -> None:
-    alpha = ScriptedBackend()
-    async with v2_editor(alpha) as editor:
-        session = await editor.new(tmp_path)
-        cli = alpha.sessions[0]
+    async with opened(tmp_path) as (editor, session, cli):
         asked = editor.prompt(session, "hello")
         await cli.prompted()
         await editor.round_trip()
@@ -93,10 +107,7 @@ async def test_a_prompt_is_answered_when_it_is_taken_in_and_its_end_is_a_state(t
 
 
 async def test_a_cli_that_does_not_say_what_was_typed_takes_it_in_with_its_first_word(tmp_path: Path) -> None:
-    alpha = ScriptedBackend()
-    async with v2_editor(alpha) as editor:
-        session = await editor.new(tmp_path)
-        cli = alpha.sessions[0]
+    async with opened(tmp_path) as (editor, session, cli):
         first = editor.prompt(session, "hello")
         await cli.prompted()
         cli.events.update(Notice("info", "Something else"))
@@ -122,10 +133,7 @@ async def test_a_cli_that_does_not_say_what_was_typed_takes_it_in_with_its_first
 
 
 async def test_what_was_not_taken_in_is_answered_with_an_error_and_changes_no_state(tmp_path: Path) -> None:
-    alpha = ScriptedBackend()
-    async with v2_editor(alpha) as editor:
-        session = await editor.new(tmp_path)
-        cli = alpha.sessions[0]
+    async with opened(tmp_path) as (editor, session, cli):
         running, waiting, also = (editor.prompt(session, words) for words in ("one", "two", "three"))
         await cli.prompted()
         editor.tell("$/cancel_request", requestId=also)
@@ -148,10 +156,7 @@ async def error_of(editor: Editor, asked: int) -> Refused:
 
 @pytest.mark.parametrize("how", ["cancel", "fail"])
 async def test_what_was_taken_in_ends_in_a_state_however_it_ends(tmp_path: Path, how: str) -> None:
-    alpha = ScriptedBackend()
-    async with v2_editor(alpha) as editor:
-        session = await editor.new(tmp_path)
-        cli = alpha.sessions[0]
+    async with opened(tmp_path) as (editor, session, cli):
         running, waiting = editor.prompt(session, "one"), editor.prompt(session, "two")
         await cli.prompted()
         took(cli, "one")
@@ -173,10 +178,7 @@ async def test_what_was_taken_in_ends_in_a_state_however_it_ends(tmp_path: Path,
 
 @pytest.mark.parametrize("method", ["session/close", "session/archive", "session/delete"])
 async def test_a_close_says_how_all_ended_ahead_of_its_answer(tmp_path: Path, method: str) -> None:
-    alpha = ScriptedBackend()
-    async with v2_editor(alpha) as editor:
-        session = await editor.new(tmp_path)
-        cli = alpha.sessions[0]
+    async with opened(tmp_path) as (editor, session, cli):
         running, waiting = editor.prompt(session, "one"), editor.prompt(session, "two")
         await cli.prompted()
         took(cli, "one")
@@ -193,12 +195,7 @@ async def test_a_close_says_how_all_ended_ahead_of_its_answer(tmp_path: Path, me
 
 
 async def test_a_question_says_what_it_is_about_and_holds_the_session_up(tmp_path: Path) -> None:
-    alpha = ScriptedBackend()
-    async with v2_editor(alpha) as editor:
-        session = await editor.new(tmp_path)
-        cli = alpha.sessions[0]
-        editor.prompt(session, "go")
-        await cli.prompted()
+    async with at_work(tmp_path) as (editor, session, cli):
         took(cli, "go")
         cli.call("tool-1")
         chosen: list[object] = []
@@ -232,12 +229,7 @@ async def test_a_question_says_what_it_is_about_and_holds_the_session_up(tmp_pat
 
 
 async def test_a_command_prints_into_a_terminal_each_byte_once(tmp_path: Path) -> None:
-    alpha = ScriptedBackend()
-    async with v2_editor(alpha) as editor:
-        session = await editor.new(tmp_path)
-        cli = alpha.sessions[0]
-        editor.prompt(session, "go")
-        await cli.prompted()
+    async with at_work(tmp_path) as (editor, session, cli):
         command = ToolCall("c1", "make", "execute", "in_progress", raw_input={"command": "make"}, runs_in="/src")
         cli.events.update(command)
         pieces = [f"line {n} ä\n" for n in range(200)]
@@ -391,12 +383,7 @@ async def test_a_history_in_mid_turn_is_followed_by_what_the_turn_says_on(tmp_pa
 
 
 async def test_background_work_stands_in_every_state_and_is_ended_by_itself(tmp_path: Path) -> None:
-    alpha = ScriptedBackend()
-    async with v2_editor(alpha) as editor:
-        session = await editor.new(tmp_path)
-        cli = alpha.sessions[0]
-        editor.prompt(session, "go")
-        await cli.prompted()
+    async with at_work(tmp_path) as (editor, session, cli):
         cli.go_on_behind("task", "call")
         cli.events.update(ToolCallUpdate("call", status="in_progress"))
         cli.finish()
@@ -540,12 +527,7 @@ async def test_a_rename_by_prompt_is_a_turn_of_its_own(tmp_path: Path) -> None:
 
 
 async def test_what_is_added_to_a_turn_is_told_as_typed_to_who_typed_it(tmp_path: Path) -> None:
-    alpha = ScriptedBackend()
-    async with v2_editor(alpha) as editor:
-        session = await editor.new(tmp_path)
-        cli = alpha.sessions[0]
-        editor.prompt(session, "go")
-        await cli.prompted()
+    async with at_work(tmp_path) as (editor, session, cli):
         took(cli, "go")
         more = [{"type": "text", "text": "and more"}]
         added = await editor.request("_session/steering", sessionId=session, prompt=more)
