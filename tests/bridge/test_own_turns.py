@@ -85,6 +85,33 @@ async def test_a_close_ends_it_and_says_so_ahead_of_its_answer(tmp_path: Path, m
         assert told[-1] < answered
 
 
+async def test_a_prompt_behind_the_cancel_begins_when_it_is_over(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editors(alpha, versions=(2,)) as (editor,):
+        session = await editor.new(tmp_path)
+        cli = alpha.sessions[0]
+        cli.events.update(OwnTurn(running=True))
+        editor.tell("session/cancel", sessionId=session)
+        asked = editor.prompt(session, "and now this")
+        await cli.interrupted()
+        await editor.round_trip()
+        assert cli.prompts == []
+        cli.events.update(OwnTurn(False, TurnEnd("cancelled")))
+        await cli.prompted()
+        cli.finish()
+        assert "messageId" in await editor.answer(asked)
+
+
+async def test_a_cli_that_does_not_stop_holds_no_prompt_up_for_long(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editors(alpha, versions=(2,), grace=0.1) as (editor,):
+        session = await editor.new(tmp_path)
+        alpha.sessions[0].events.update(OwnTurn(running=True))
+        editor.tell("session/cancel", sessionId=session)
+        editor.prompt(session, "and now this")
+        await alpha.sessions[0].prompted()
+
+
 async def test_a_prompt_meanwhile_is_not_taken_in_by_what_it_says(tmp_path: Path) -> None:
     alpha = ScriptedBackend()
     async with editors(alpha, versions=(2,)) as (editor,):

@@ -169,6 +169,8 @@ class Session:
         self._told: tuple[ConfigOption, ...] = ()
         self._setting = anyio.Lock()
         """Held while an option changes: the changes are made in the order they were asked for."""
+        self._own_over: anyio.Event | None = None
+        """Set when the backend has stopped what it does of its own accord, once that was asked for."""
         self._slot = Slot(self, self._opening, self._opened)
         self._at_rest = anyio.Lock()
         """Held while the store is looked at or written with no CLI on the session."""
@@ -421,6 +423,9 @@ class Session:
         if update.failure is not None:
             self.update(Notice("error", update.failure))
         self.progress.works(update)
+        if not update.running and self._own_over is not None:
+            self._own_over.set()
+            self._own_over = None
         self.changed()
 
     def _tell_state(self, state: SessionState) -> None:
@@ -590,7 +595,8 @@ class Session:
         if self.turns.running is not None:
             self.cancel_turn(self.turns.running)
         elif self.progress.own and live is not None and self._tasks is not None:
-            self._tasks.start_soon(self._stop_own, live)
+            self._own_over = self._own_over or anyio.Event()
+            self._tasks.start_soon(self._stop_own, live, self._own_over)
             self.questions.withdraw()
 
     def cancel_turn(self, turn: Turn) -> None:
@@ -605,11 +611,15 @@ class Session:
         # Behind the interrupt, for a CLI goes on with a turn whose question is refused.
         self.questions.withdraw()
 
-    async def _stop_own(self, live: BackendSession) -> None:
-        try:
-            await live.interrupt()
-        except BridgeError as exc:
-            logger.warning("session %s: the interrupt failed: %s", self.id, exc.message)
+    async def _stop_own(self, live: BackendSession, over: anyio.Event) -> None:
+        """Have the backend stop what it does of its own accord: prompts wait until it has, or for the grace time."""
+        with anyio.move_on_after(self._grace):
+            try:
+                await live.interrupt()
+                await over.wait()
+            except BridgeError as exc:
+                logger.warning("session %s: the interrupt failed: %s", self.id, exc.message)
+        over.set()
 
     async def _interrupt(self, turn: Turn, live: BackendSession) -> None:
         """Have the backend stop; one that doesn't within the grace time is ended, and resumed by the next prompt."""
@@ -664,6 +674,8 @@ class Session:
             turn.settle(error)
 
     async def _prompt(self, turn: Turn) -> None:
+        if self._own_over is not None:
+            await self._own_over.wait()
         if self._setting.locked():
             async with self._setting:
                 pass
