@@ -695,6 +695,9 @@ class CodexSession:
         """A turn has begun, ours or one that Codex began itself."""
         turn = obj(params, "turn")
         turn_id, run = text(turn, "id"), self._running
+        if run is not None and run.ended.is_set():
+            # Whoever waits for its end has not come to clear it away yet.
+            run = None
         if run is not None and run.id is not None and turn_id != run.id == turn.get("rootTurnId"):
             run.inner = turn_id
             run.started.set()
