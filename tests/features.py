@@ -522,6 +522,14 @@ FEATURES: tuple[Feature, ...] = (
         ("live/test_background.py::test_a_background_command_is_its_own_sessions_alone",),
     ),
     Feature(
+        "what a CLI does of its own accord (a task has ended, a goal): `session/cancel` stops it; a state in v2",
+        "yes",
+        "yes",
+        "",
+        "",
+        ("live/test_own_turns.py::test_what_a_cli_does_of_its_own_accord_is_cancelled_like_a_turn",),
+    ),
+    Feature(
         "idle CLIs are let go and come back unseen",
         "yes: the process ends",
         "yes: the thread is unloaded, unless it never had a turn",

@@ -61,6 +61,14 @@ all_and_v2 = pytest.mark.parametrize(
 )
 """On a test that is the same in both versions, and on every backend: both versions on those served unasked."""
 
+both_and_codex_in_v2 = pytest.mark.parametrize(("backend", "version"), [("claude", 1), ("codex", 1), ("codex", 2)])
+"""On a test that is the same in both versions, of what v2 shows alike whoever serves: once, of the quicker CLI."""
+
+all_and_codex_in_v2 = pytest.mark.parametrize(
+    ("backend", "version"), [("claude", 1), ("claude-tui", 1), ("codex", 1), ("codex", 2)]
+)
+"""The same, on every backend."""
+
 
 @pytest.fixture
 def version() -> int:

@@ -15,7 +15,7 @@ from acp_manifold.translators.narrow import JsonObject, as_objects, text
 from tests.waiting import until
 
 from .client import Client
-from .conftest import MakeLab
+from .conftest import MakeLab, both_versions
 from .lab import Lab, started
 from .leftovers import bearing
 
@@ -69,8 +69,11 @@ async def reaches(agent: Client, session: str, call: str, status: str) -> None:
     await agent.wait_for(lambda: states(agent, session, call)[-1] == status or None, f"{call} to be {status}")
 
 
+@both_versions
 @both_backends
-async def test_a_background_command_is_its_own_sessions_alone(agent: Client, both: Lab, backend: str) -> None:
+async def test_a_background_command_is_its_own_sessions_alone(
+    agent: Client, both: Lab, backend: str, version: int
+) -> None:
     session, task = await with_a_task(agent, both, backend)
     other, others = await with_a_task(agent, both, backend)
     (row,) = await tasks(agent, session)
@@ -86,8 +89,19 @@ async def test_a_background_command_is_its_own_sessions_alone(agent: Client, bot
         error = await agent.fails(method, {"sessionId": other, "taskId": task})
         assert (error.code, error.data) == (-32002, {"sessionId": other, "taskId": task})
     await until(lambda: len(shells(both)) == 2)
-    assert await agent.request(STOP, {"sessionId": session, "taskId": task}) == {}
+    if version == 1:
+        assert await agent.request(STOP, {"sessionId": session, "taskId": task}) == {}
+    else:
+        background = agent.heard(session, "state_update")[-1]["background"]
+        assert background == [{"type": "terminal", "terminalId": call}]
+        error = await agent.fails("terminal/cancel", {"sessionId": other, "terminalId": call})
+        assert error.code == -32602
+        assert await agent.request("terminal/cancel", {"sessionId": session, "terminalId": call}) == {}
     await reaches(agent, session, call, "failed")
+    if version == 2:
+        await agent.wait_for(lambda: not agent.heard(session, "state_update")[-1]["background"], "its end")
+        ended = [body for body in agent.heard(session, "terminal_update") if "exitStatus" in body]
+        assert [body["terminalId"] for body in ended] == [call]
     assert await tasks(agent, session) == []
     assert [row["taskId"] for row in await tasks(agent, other)] == [others]
     await left(both, 1)

@@ -12,7 +12,7 @@ import pytest
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
 from .client import Client, leave_open, reject
-from .conftest import MakeLab
+from .conftest import MakeLab, both_versions
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
@@ -31,7 +31,12 @@ MODES = {
 
 def values(options: object) -> dict[str, object]:
     """Option -> what holds."""
-    return {text(option, "id"): option["currentValue"] for option in as_objects(options)}
+    return {option_id(option): option["currentValue"] for option in as_objects(options)}
+
+
+def option_id(option: JsonObject) -> str:
+    """The id of an option, in v2 its `configId`."""
+    return text(option, "id" if "id" in option else "configId")
 
 
 def choices(options: object, option_id: str) -> list[str]:
@@ -56,10 +61,7 @@ async def knows(agent: Client, session: str, **wanted: object) -> JsonObject:
 
 
 async def choose(agent: Client, session: str, option: str, value: object) -> dict[str, object]:
-    params = {"sessionId": session, "configId": option, "value": value}
-    if isinstance(value, bool):
-        params["type"] = "boolean"
-    return values((await agent.request("session/set_config_option", params))["configOptions"])
+    return values(await agent.set_option(session, option, value))
 
 
 def asked_with(lab: Lab, backend: str) -> tuple[object, object, bool]:
@@ -69,44 +71,56 @@ def asked_with(lab: Lab, backend: str) -> tuple[object, object, bool]:
     return body.get("model"), effort, body.get("speed") == "fast" or body.get("service_tier") == "priority"
 
 
+@both_versions
 @both_backends
 async def test_each_option_is_listed_set_and_what_the_model_is_asked_with(
-    lab_agent: Client, both: Lab, backend: str
+    lab_agent: Client, both: Lab, backend: str, version: int
 ) -> None:
+    lab_agent.version = version
     await lab_agent.initialize(session={"configOptions": {"boolean": {}}})
     agent = lab_agent
     meta = {"acp-manifold": {"backend": backend, "title": "So that the model is asked for none"}}
     opened = await agent.request("session/new", {"cwd": both.cwd, "mcpServers": [], "_meta": meta})
     session = text(opened, "sessionId")
     before, after = MODES[backend]
-    assert values(opened["configOptions"])["mode"] == before == obj(opened, "modes")["currentModeId"]
+    assert values(opened["configOptions"])["mode"] == before
+    if version == 1:
+        assert obj(opened, "modes")["currentModeId"] == before
     model, named = OTHER_MODEL[backend]
 
     if "fast" not in values(opened["configOptions"]):
         # The CLI tells with its handshake, or with a list that nobody waits for.
         opened = await knows(agent, session, effort="medium", fast=False)
     assert {"backend", "mode", "model", "effort", "fast"} <= set(values(opened["configOptions"]))
-    categories = {o["id"]: o.get("category") for o in as_objects(opened["configOptions"])}
+    categories = {option_id(o): o.get("category") for o in as_objects(opened["configOptions"])}
     assert [categories[name] for name in ("mode", "model", "effort")] == ["mode", "model", "thought_level"]
 
     assert (await choose(agent, session, "fast", True))["fast"] is True
     assert await agent.ask(session, "SAY[1]") == "end_turn"
     assert asked_with(both, backend)[1:] == ("medium", True)
-    assert (await choose(agent, session, "fast", "off"))["fast"] is False
+    assert (await choose(agent, session, "fast", "off" if version == 1 else False))["fast"] is False
     assert (await choose(agent, session, "model", model))["model"] == model
     assert (await choose(agent, session, "reasoning_effort", "high"))["effort"] == "high"
-    await agent.request("session/set_mode", {"sessionId": session, "modeId": after})
-    assert agent.heard(session, "current_mode_update")[-1]["currentModeId"] == after
+    if version == 1:
+        await agent.request("session/set_mode", {"sessionId": session, "modeId": after})
+        assert agent.heard(session, "current_mode_update")[-1]["currentModeId"] == after
+    else:
+        assert (await choose(agent, session, "mode", after))["mode"] == after
     assert await agent.ask(session, "SAY[1]") == "end_turn"
     assert asked_with(both, backend) == (named, "high", False)
     assert values(told(agent, session)["configOptions"])["mode"] == after
 
-    params = {"sessionId": session, "configId": "model", "value": "no-such-model"}
+    params = {"sessionId": session, "configId": "model", "value": "no-such-model"} | (
+        {"type": "id"} if version == 2 else {}
+    )
     wrong = await agent.fails("session/set_config_option", params)
     assert wrong.code == -32602 and model in wrong.message
     unknown = await agent.fails("session/set_config_option", {**params, "configId": "colour"})
     assert unknown.code == -32602 and "effort" in unknown.message
-    assert (await agent.fails("session/set_mode", {"sessionId": session, "modeId": "yolo"})).code == -32602
+    yolo = await agent.fails("session/set_config_option", {**params, "configId": "mode", "value": "yolo"})
+    assert yolo.code == -32602
+    if version == 1:
+        assert (await agent.fails("session/set_mode", {"sessionId": session, "modeId": "yolo"})).code == -32602
 
 
 @pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])

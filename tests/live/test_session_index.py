@@ -9,7 +9,7 @@ import pytest
 from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, obj, text
 
 from .client import Client
-from .conftest import MakeLab
+from .conftest import MakeLab, all_and_codex_in_v2
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
@@ -51,10 +51,10 @@ def beside(lab: Lab) -> Lab:
     return replace(lab, folder=folder, env={**lab.env, "OTHER_AGENT": str(folder)})
 
 
-@pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
-async def test_a_followed_list_tells_own_and_foreign_changes(lab: MakeLab, backend: str) -> None:
+@all_and_codex_in_v2
+async def test_a_followed_list_tells_own_and_foreign_changes(lab: MakeLab, backend: str, version: int) -> None:
     here = lab(backend)
-    async with started(here, "--backend", backend) as agent:
+    async with started(here, "--backend", backend, version=version) as agent:
         await agent.initialize(_meta=AIR)
         await agent.request("_session/list/subscribe", {"cwd": here.cwd})
         session = await agent.new_session(here.cwd, backend)
@@ -63,7 +63,7 @@ async def test_a_followed_list_tells_own_and_foreign_changes(lab: MakeLab, backe
         here.model.gate("mid").set()
         await turn.answer()
         await tells(agent, session, state="idle")
-        async with started(beside(here), "--backend", backend) as other:
+        async with started(beside(here), "--backend", backend, version=version) as other:
             await other.initialize(_meta=AIR)
             foreign = await other.new_session(here.cwd, backend)
             await other.ask(foreign, "Something quite different SAY[1]")

@@ -11,12 +11,10 @@ import pytest
 from acp_manifold.translators.narrow import JsonObject, as_objects, text
 
 from .client import Client
-from .conftest import MakeLab
+from .conftest import MakeLab, all_and_codex_in_v2
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
-
-both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
 HOMES = {
     "claude": ("CLAUDE_CONFIG_DIR", ".claude"),
@@ -61,11 +59,11 @@ async def says(agent: Client, session: str, words: str) -> str:
     return agent.said(session)[before:]
 
 
-@both_backends
-async def test_commands_are_offered_and_run(lab: MakeLab, backend: str) -> None:
+@all_and_codex_in_v2
+async def test_commands_are_offered_and_run(lab: MakeLab, backend: str, version: int) -> None:
     both = lab(backend)
     made_by_hand(both, backend)
-    async with started(both, "--backend", backend, "--titles", "off") as agent:
+    async with started(both, "--backend", backend, "--titles", "off", version=version) as agent:
         await agent.initialize()
         session = await agent.new_session(both.cwd)
         await offers(agent, session, {"compact", "clear", "status", "mcp", "skills", "rename", "init"})
@@ -135,7 +133,7 @@ async def cleared(agent: Client, lab: Lab, session: str, backend: str) -> None:
     await agent.request("session/set_title", {"sessionId": session, "title": "Kept"})
     model = {"claude": "haiku", "codex": "gpt-5.6-luna"}.get(backend, "")
     if model:
-        await agent.request("session/set_config_option", {"sessionId": session, "configId": "model", "value": model})
+        await agent.set_option(session, "model", model)
     assert "begins anew" in await says(agent, session, "/clear")
     assert (await says(agent, session, "TEXT<<fresh>>")) == "fresh"
     assert model in text(lab.model.requests[-1].body, "model"), "what was chosen holds on"
@@ -146,7 +144,7 @@ async def cleared(agent: Client, lab: Lab, session: str, backend: str) -> None:
     await agent.request("session/close", {"sessionId": session})
     for one, has in ((session, "fresh"), (other, "now /compact")):
         before = len(agent.heard(one))
-        await agent.request("session/load", {"sessionId": one, "cwd": lab.cwd, "mcpServers": []})
+        await agent.load(one, lab.cwd)
         replayed = str([u for u in agent.heard(one)[before:] if "message_chunk" in text(u, "sessionUpdate")])
         assert [words in replayed for words in ("fresh", "now /compact")] == [has == "fresh", has != "fresh"]
         await offers(agent, one, {"compact", "of-mine"})

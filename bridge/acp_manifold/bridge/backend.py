@@ -332,7 +332,8 @@ class BackendSession(Protocol):
     async def interrupt(self) -> None:
         """Ask the CLI to stop the running turn; `prompt` then comes to its end.
 
-        May come at any moment of a turn, also before the CLI has heard of it. Does nothing when no turn runs.
+        May come at any moment of a turn, also before the CLI has heard of it. Stops what the CLI does of its own
+        accord (`OwnTurn`), too. Does nothing when no turn runs.
         """
         ...
 

@@ -113,7 +113,7 @@ def test_a_file_change_shows_both_sides_of_each_file() -> None:
     (call,) = [update for update in updates if isinstance(update, ToolCall)]
     assert (call.title, call.kind) == ("Edit 4 files", "edit")
     assert call.content == (
-        Diff("/project/to.txt", "a\nb\n", "a\nB\n"),
+        Diff("/project/to.txt", "a\nb\n", "a\nB\n", moved_from="/project/from.txt"),
         Diff("/project/gone.txt", "bye\n", "", deleted=True),
         Diff("/project/new.txt", None, "hello\nworld\n"),
         Diff("/project/old.txt", "one\ntwo\nthree\n", "one\nTWO\nthree\n"),

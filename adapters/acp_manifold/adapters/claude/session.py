@@ -341,6 +341,9 @@ class ClaudeSession:
     async def interrupt(self) -> None:
         """Stop the running turn; see `BackendSession.interrupt`."""
         turn = self._turn
+        if turn is None and self._conversation.own:
+            self._conversation.interrupt()
+            await self._control.settle(self._control.post({"subtype": "interrupt"}), INTERRUPT_LIMIT)
         if turn is None or turn.ended.is_set():
             return
         turn.interrupted = True
@@ -350,7 +353,9 @@ class ClaudeSession:
                 turn.lookup.cancel()
             return
         self._conversation.interrupt()
-        for message in self._conversation.steered.open:
+        # Behind a turn of the CLI's own, the prompt itself is what is queued.
+        queued_prompt = (turn.uuid,) if self._conversation.own else ()
+        for message in (*queued_prompt, *self._conversation.steered.open):
             # An interrupt leaves what is queued, which Claude Code 2.1.332 would then begin.
             self._control.post({"subtype": "cancel_async_message", "message_uuid": message})
 

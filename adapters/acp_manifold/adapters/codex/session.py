@@ -36,6 +36,7 @@ from acp_manifold.translators.updates import (
     ConfigOption,
     MessageChunk,
     Notice,
+    OwnTurn,
     Prompt,
     TaskOutput,
     Text,
@@ -52,7 +53,7 @@ from .faults import NO_ROLLOUT, fault_of, is_turn_over, met_a_login
 from .opening import open_thread
 from .options import ThreadOptions
 from .program import codex_home
-from .running import Running
+from .running import Running, own_end
 from .server import AppServer
 from .servers import McpServers
 from .shelf import Shelf
@@ -118,6 +119,8 @@ class CodexSession:
         self._id = ""
         self._options = ThreadOptions(server.client, spec.cwd, shelf, events.update)
         self._active: str | None = None
+        self._own: str | None = None
+        """The turn that Codex has begun itself, as long as nothing of ours was added to it."""
         self._running: Running | None = None
         self._had_turn = not new
         self._title = spec.title
@@ -187,8 +190,9 @@ class CodexSession:
 
     @property
     def background(self) -> tuple[BackgroundTask, ...]:
-        """The commands that outlived their turn; see `BackendSession.background`."""
-        return self._stream.outlived(turn_runs=self._active is not None)
+        """Commands that outlived their turn, and sub-agents that work; see `BackendSession.background`."""
+        agents = self._agents.tasks() if self._agents is not None else ()
+        return (*agents, *self._stream.outlived(turn_runs=self._active is not None))
 
     async def tasks(self) -> tuple[BackgroundTask, ...]:
         """What goes on in the background; see `BackendSession.tasks`. The id of a task is that of its item."""
@@ -394,6 +398,7 @@ class CodexSession:
                 return
             run.identify(turn_id)
             if self._active == turn_id:  # our words were added to a turn that runs already
+                self._own = None
                 run.started.set()
             else:
                 self._begin(turn_id)
@@ -680,6 +685,7 @@ class CodexSession:
         self._tell(self._stream.fail_open())
         self._active = None
         self._turn_over.set()
+        self._own_turn_over()
         if self._running is not None:
             self._running.end(gone=reason)
         self._gone = reason
@@ -689,6 +695,9 @@ class CodexSession:
         """A turn has begun, ours or one that Codex began itself."""
         turn = obj(params, "turn")
         turn_id, run = text(turn, "id"), self._running
+        if run is not None and run.ended.is_set():
+            # Whoever waits for its end has not come to clear it away yet.
+            run = None
         if run is not None and run.id is not None and turn_id != run.id == turn.get("rootTurnId"):
             run.inner = turn_id
             run.started.set()
@@ -697,6 +706,9 @@ class CodexSession:
             run.identify(turn_id)
         if self._active != turn_id:
             self._begin(turn_id)
+            if run is None:
+                self._own = turn_id
+                self._events.update(OwnTurn(running=True))
         if run is not None and run.id == turn_id:
             run.started.set()
 
@@ -721,6 +733,13 @@ class CodexSession:
                 # How the turn stopped is no error to a client; why, it reads here.
                 self._tell((MessageChunk("agent", Text(failure_of(error).text), f"{turn_id}-end"),))
             run.end(turn)
+        if turn_id == self._own:
+            self._own_turn_over(turn)
+
+    def _own_turn_over(self, turn: JsonObject | None = None) -> None:
+        if self._own is not None:
+            self._own = None
+            self._events.update(own_end(turn, self._stream) if turn is not None else OwnTurn(running=False))
 
     def _take_back_open(self) -> None:
         if self._open_questions is not None:

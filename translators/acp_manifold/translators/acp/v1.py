@@ -183,6 +183,12 @@ def subagent_id(session_id: str, call_id: str) -> str:
     return f"{session_id}.{call_id}"
 
 
+def subagent_of(session_id: str) -> tuple[str, str] | None:
+    """The session, and the call, that the id of a sub-agent's session is made of; None if it is none."""
+    parent, dot, call = session_id.partition(".")
+    return (parent, call) if dot else None
+
+
 def _usage(update: Usage) -> JsonObject:
     body: JsonObject = {"sessionUpdate": "usage_update", "used": update.used, "size": update.size}
     if update.cost_usd is not None:
