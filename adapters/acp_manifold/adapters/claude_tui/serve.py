@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from acp_manifold.adapters.claude_tui.screen import Screen
 from acp_manifold.adapters.claude_tui.session import TuiSession
 from acp_manifold.bridge.backend import SessionEvents, SessionSpec
 from acp_manifold.bridge.ledger import state_directory
+from acp_manifold.bridge.taps import taps
 from acp_manifold.translators.instructions import SystemPrompt
 from acp_manifold.translators.narrow import JsonObject
 
@@ -81,8 +83,15 @@ async def serve(
         if session is not None:
             session.stirred()
 
+    place = taps.open("backend", NAME, session_id, command)
+
     async def called(call: JsonObject) -> JsonObject:
-        return await session.hook(call) if session is not None else {}
+        if place.tap is not None:
+            place.tap("in", json.dumps(call).encode())
+        answer = await session.hook(call) if session is not None else {}
+        if place.tap is not None:
+            place.tap("out", json.dumps(answer).encode())
+        return answer
 
     with (
         locked(lock_folder(), session_id),
@@ -106,12 +115,16 @@ async def serve(
                 unwatch = [life.host.watch(file, session.stirred) for file in (standing.record, path)]
                 tasks.start_soon(session.run)
                 try:
+                    taps.keep(NAME, session_id, config, lambda: path)
+                    taps.note(place, {"note": "start"})
                     with life.serving(program.pid, session):
                         yield session
                 except Exception as exc:
                     # Carried past the task group, which would wrap it: the caller is to see it as it was raised.
                     failure = exc
                 finally:
+                    taps.note(place, {"note": "exit", "asked": True})
+                    taps.forget(NAME, session_id)
                     session.close()
                     for stop in unwatch:
                         stop()
