@@ -75,6 +75,8 @@ class Calls:
         await self.call("_acp-manifold/background/output", sessionId=session, taskId="task")
         await self.call("_acp-manifold/background/stop", sessionId=session, taskId="task")
         await self.call("_session/async_task/stop", sessionId=session, asyncTaskId="task")
+        await self.call("_acp-manifold/record", sessionId=session, path=f"{self._cwd}/recorded.jsonl")
+        await self.call("_acp-manifold/record")
 
     async def _lists(self, session: str) -> None:
         (row,) = as_objects((await self.call("session/list", cwd=self._cwd))["sessions"])

@@ -42,6 +42,7 @@ BY_CAPABILITY: dict[str, tuple[str, ...]] = {
         "_acp-manifold/background/stop",
         "_session/async_task/stop",
     ),
+    "_meta.acp-manifold.record": ("_acp-manifold/record",),
 }
 """Every capability that is advertised, and the methods that come with it."""
 

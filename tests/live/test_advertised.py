@@ -48,6 +48,7 @@ BY_CAPABILITY: dict[str, tuple[str, ...]] = {
         "_acp-manifold/background/stop",
         "_session/async_task/stop",
     ),
+    "_meta.acp-manifold.record": ("_acp-manifold/record",),
 }
 """Every capability there may be, and the methods that come with it."""
 

@@ -65,3 +65,22 @@ async def test_every_line_of_both_legs_is_recorded_and_no_secret_is(lab: MakeLab
     assert notes[0] == "start" and notes[-1] == "exit" and "title" in notes
     if backend == "claude":
         assert of(recording, "store", "in")
+
+
+async def test_of_the_interactive_program_its_hooks_and_its_transcript_are_recorded(
+    lab: MakeLab, tmp_path: Path
+) -> None:
+    world = lab("claude-tui", "codex")
+    path = tmp_path / "it.jsonl"
+    async with started(world, "--record", str(path)) as agent:
+        await agent.initialize()
+        session = await agent.new_session(world.cwd, "claude-tui")
+        assert await agent.ask(session, "SAY[3]") == "end_turn"
+    recording = read(path)
+    mine = [entry for entry in recording.entries if entry.backend == "claude-tui"]
+    assert {entry.session for entry in mine} == {session}
+    calls = [entry.line or {} for entry in mine if entry.leg == "backend" and entry.dir == "in"]
+    hooks = [text(call, "hook_event_name") for call in calls]
+    assert "Stop" in hooks or "UserPromptSubmit" in hooks
+    kinds_of_records = {text(entry.line or {}, "type") for entry in mine if entry.leg == "store"}
+    assert {"user", "assistant"} <= kinds_of_records

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ from acp_manifold.adapters.claude_tui.screen import Screen
 from acp_manifold.adapters.claude_tui.session import TuiSession
 from acp_manifold.bridge.backend import SessionEvents, SessionSpec
 from acp_manifold.bridge.ledger import state_directory
+from acp_manifold.bridge.taps import taps
 from acp_manifold.translators.instructions import SystemPrompt
 from acp_manifold.translators.narrow import JsonObject
 
@@ -97,8 +99,15 @@ async def serve(
         if session is not None and (told := record_of(status)) is not None:
             session.measured(told)
 
+    place = taps.open("backend", NAME, session_id, command)
+
     async def called(call: JsonObject) -> JsonObject:
-        return await session.hook(call) if session is not None else {}
+        if place.tap is not None:
+            place.tap("in", json.dumps(call).encode())
+        answer = await session.hook(call) if session is not None else {}
+        if place.tap is not None:
+            place.tap("out", json.dumps(answer).encode())
+        return answer
 
     with (
         locked(lock_folder(), session_id) as lock,
@@ -126,6 +135,7 @@ async def serve(
                     lock.take(to)
                     life.moved(session, carried)
                     there = here.with_name(f"{to}{here.suffix}")
+                    taps.keep(NAME, to, config, lambda: there)
                     unwatch.append(life.host.watch(there, stirred))
                     return there
 
@@ -147,12 +157,16 @@ async def serve(
                 )
                 tasks.start_soon(session.run)
                 try:
+                    taps.keep(NAME, session_id, config, lambda: path)
+                    taps.note(place, {"note": "start"})
                     with life.serving(program.pid, session):
                         yield session
                 except Exception as exc:
                     # Carried past the task group, which would wrap it: the caller is to see it as it was raised.
                     failure = exc
                 finally:
+                    taps.note(place, {"note": "exit", "asked": True})
+                    taps.forget(NAME, session_id)
                     session.close()
                     for stop in unwatch:
                         stop()

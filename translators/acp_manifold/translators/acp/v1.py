@@ -357,7 +357,7 @@ def initialize_result(
             },
             "auth": {"logout": {}, "status": {}},
             "providers": {},
-            "_meta": {META_KEY: {"background": True}},
+            "_meta": {META_KEY: {"background": True, "record": True}},
         },
         "authMethods": auth_methods,
     }

@@ -85,7 +85,7 @@ def initialize_result(version: str, auth_methods: list[JsonObject], can: ClientC
             },
             "auth": {"status": {}},
             "providers": {},
-            "_meta": {META_KEY: {"background": True}},
+            "_meta": {META_KEY: {"background": True, "record": True}},
         },
         "authMethods": [_auth_method(method) for method in auth_methods],
         "_meta": meta,
