@@ -16,7 +16,7 @@ from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
-both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
+both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
 
 HOMES = {
     "claude": ("CLAUDE_CONFIG_DIR", ".claude"),

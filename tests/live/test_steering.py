@@ -12,7 +12,7 @@ from .client import Client, Pending
 from .lab import Lab
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
-both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
+both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
 
 INJECTED: JsonObject = {"outcome": "injected"}
 

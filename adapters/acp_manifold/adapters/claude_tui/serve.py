@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import anyio
@@ -107,6 +107,7 @@ async def serve(
         private_file(folder / f"{session_id}.status.json", "") as status,
         settings_file(folder, session_id, url, status) as settings,
         system_prompt_argument(folder, session_id, spec.system_prompt) as instructions,
+        ExitStack() as afterwards,
     ):
         words = [f"--resume={session_id}" if resumed else f"--session-id={session_id}", f"--settings={settings}"]
         if carried.mode is not None or not own_mode:
@@ -145,6 +146,7 @@ async def serve(
                     commands=commands,
                     resumed=resumed,
                 )
+                afterwards.callback(session.at_rest)
                 tasks.start_soon(session.run)
                 try:
                     with life.serving(program.pid, session):
