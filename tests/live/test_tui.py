@@ -146,7 +146,17 @@ async def test_titles_of_live_sessions_never_collide_and_one_set_before_an_open_
         assert await agent.ask(first, "SAY[1]") == "end_turn"
         stored = text(await agent.request("session/set_title", {"sessionId": second, "title": "Same"}), "title")
         titles = {text(row, "sessionId"): row.get("title") for row in await agent.list_sessions()}
-        assert titles == {first: "Same", second: stored}
+        assert titles == {first: "Same", second: stored} and stored.startswith("Same-")
+        # What was asked for is there as soon as nobody else is called so, or with the end of the program.
+        third = await agent.new_session(tui.cwd)
+        await agent.ask(third, "SAY[1]")
+        assert (await agent.request("session/set_title", {"sessionId": third, "title": "Same"})) != {"title": "Same"}
+        for session in (third, first):
+            await agent.request("session/close", {"sessionId": session})
+        assert await agent.ask(second, "SAY[1]") == "end_turn"
+        await agent.wait_for(lambda: "Same" in agent.titles(second) or None, "the exact title")
+        titles = {text(row, "sessionId"): row.get("title") for row in await agent.list_sessions()}
+        assert titles == {first: "Same", second: "Same", third: "Same"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

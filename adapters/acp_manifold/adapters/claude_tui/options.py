@@ -110,6 +110,9 @@ class TuiOptions:
     def measured(self, status: JsonObject) -> None:
         """The program tells its status line which model it has, and with what effort."""
         model, effort = text(obj(status, "model"), "id"), text(obj(status, "effort"), "level")
+        if all(model not in (known.id, known.runs) for known in self._menu.models):
+            # `claude-opus-5-5` is what `opus` means.
+            model = next((known.runs for known in self._menu.models if known.id in model.split("-")), model)
         self._now(self._held._replace(model=model or self._held.model, effort=effort or None))
 
     def _now(self, held: wire.Held) -> None:

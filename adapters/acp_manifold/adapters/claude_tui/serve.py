@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import anyio
@@ -116,6 +116,7 @@ async def serve(
         private_file(folder / f"{session_id}.status.json", "") as status,
         settings_file(folder, session_id, url, status) as settings,
         system_prompt_argument(folder, session_id, spec.system_prompt) as instructions,
+        ExitStack() as afterwards,
     ):
         words = [f"--resume={session_id}" if resumed else f"--session-id={session_id}", f"--settings={settings}"]
         if carried.mode is not None or not own_mode:
@@ -155,6 +156,7 @@ async def serve(
                     commands=commands,
                     resumed=resumed,
                 )
+                afterwards.callback(session.at_rest)
                 tasks.start_soon(session.run)
                 try:
                     taps.keep(NAME, session_id, config, lambda: path)
@@ -166,7 +168,8 @@ async def serve(
                     failure = exc
                 finally:
                     taps.note(place, {"note": "exit", "asked": True})
-                    taps.forget(NAME, session_id)
+                    for one in {session_id, session.id}:
+                        taps.forget(NAME, one)
                     session.close()
                     for stop in unwatch:
                         stop()
