@@ -14,7 +14,7 @@ NPM := $(BIN)/npm --no-audit --no-fund --no-update-notifier --loglevel=error
 SCHEMA := .cache/acp-sdk/$(ACP_SDK)/package/schema/v1/schema.unstable.json
 CLIENTS := .cache/clients/node_modules/.package-lock.json
 
-.PHONY: install demo test check features record bench bench-peers soak tui-soak titles-torture clean
+.PHONY: install browser demo test check features record bench bench-peers soak tui-soak titles-torture clean
 
 install: .cache/installed $(SCHEMA) $(CLIENTS)
 
@@ -37,6 +37,15 @@ $(CLIENTS): tests/live/clients/package.json tests/live/clients/package-lock.json
 	cp $^ .cache/clients
 	$(NPM) install --prefix .cache/clients --ignore-scripts --omit=optional
 	@test -s $@ && touch $@
+
+# For the tests of the page that `acp-manifold view` makes: Debian's Chromium, unless one is there. Without any they are
+# skipped, and say so.
+browser:
+	@for name in chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable; do \
+		command -v $$name >/dev/null && exit 0; done; \
+	test "$$(id -u)" = 0 && command -v apt-get >/dev/null || { echo "make browser: needs root and Debian's apt-get" >&2; exit 1; }; \
+	apt-get -o Acquire::http::Timeout=20 update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::http::Timeout=20 \
+		install -qq -y --no-install-recommends chromium-headless-shell >/dev/null
 
 demo: .cache/installed
 	$(BIN)/acp-manifold demo

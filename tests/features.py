@@ -63,6 +63,14 @@ FEATURES: tuple[Feature, ...] = (
         (_METHODS + "test_text_links_and_thoughts_of_a_turn",),
     ),
     Feature(
+        "a load tells links as links, and text with its blanks",
+        "yes",
+        "yes",
+        "",
+        "",
+        (_METHODS + "test_a_load_tells_links_as_links_and_text_as_it_was",),
+    ),
+    Feature(
         "prompts: images, embedded text",
         "yes: PNG, JPEG, GIF, WebP; up to 20 MiB of base64",
         "yes: the same",
@@ -282,6 +290,17 @@ FEATURES: tuple[Feature, ...] = (
         ("live/test_session_index.py::test_a_followed_list_tells_own_and_foreign_changes",),
     ),
     Feature(
+        "its rows with model, source of a copy, cost",
+        "yes, the cost once the CLI has ended",
+        "yes: the model; its list has no others",
+        "yes",
+        "",
+        (
+            "live/test_session_index.py::test_a_row_of_claude_code_tells_model_cost_and_source",
+            "live/test_session_index.py::test_a_followed_list_tells_own_and_foreign_changes",
+        ),
+    ),
+    Feature(
         "`session/fork`, also of a session that somebody has open",
         "yes",
         "yes",
@@ -315,6 +334,25 @@ FEATURES: tuple[Feature, ...] = (
         "no",
         "no",
         ("bridge/test_lifecycle.py::test_the_status_tells_what_is_open_and_changes_nothing",),
+    ),
+    Feature(
+        "`_meta.claudeCode.options`: the model to begin with, fewer tools, instructions, directories, MCP servers",
+        "yes, without what gives permissions",
+        "as far as it is no matter of Claude Code",
+        "yes",
+        "no",
+        (
+            "live/test_vendor.py::test_a_session_begins_with_what_the_vendors_options_ask_for",
+            "live/test_vendor.py::test_vendors_options_give_nothing_away",
+        ),
+    ),
+    Feature(
+        "`customInstructions` of the vendors' clients",
+        "yes",
+        "yes",
+        "yes",
+        "yes",
+        ("live/test_vendor.py::test_custom_instructions_reach_the_model_of_both_clis",),
     ),
     Feature(
         "`systemPrompt`, behind the CLI's own or in its place",
@@ -381,7 +419,10 @@ FEATURES: tuple[Feature, ...] = (
         "yes, without custom prompts, which Codex no longer has",
         "yes",
         "yes",
-        ("live/test_slash.py::test_commands_are_offered_and_run",),
+        (
+            "live/test_slash.py::test_commands_are_offered_and_run",
+            "live/test_mcp.py::test_the_prompts_of_a_server_that_comes_up_late_are_offered_then",
+        ),
     ),
     Feature(
         "`/compact`, `/clear`, `/rename`, `/status`, `/mcp`, `/skills`, `/init`, `/review`",
@@ -397,10 +438,13 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "[modes, model, effort, fast mode](#modes-models-options) as config options, `modes` for older clients",
         "yes, with ultracode, output style and agent",
-        "yes, with collaboration mode",
+        "yes, with collaboration mode, and your permission profiles as modes",
         "yes",
         "yes",
-        ("live/test_options.py::test_each_option_is_listed_set_and_what_the_model_is_asked_with",),
+        (
+            "live/test_options.py::test_each_option_is_listed_set_and_what_the_model_is_asked_with",
+            "live/test_options.py::test_permission_profiles_of_the_person_are_modes_of_codex",
+        ),
     ),
     Feature(
         "context usage, tokens of a prompt (cached ones and thoughts too)",
@@ -430,8 +474,17 @@ FEATURES: tuple[Feature, ...] = (
         (
             "live/test_questions.py::test_questions_are_a_form_and_its_answers_reach_the_model",
             "live/test_questions.py::test_without_forms_questions_are_choices_one_after_the_other",
+            "live/test_questions.py::test_codex_goes_on_while_it_asks_and_the_answer_is_a_message_into_the_turn",
             "live/test_questions.py::test_an_mcp_server_asks_by_form_and_by_page",
         ),
+    ),
+    Feature(
+        "another model after a refusal, if you say so",
+        "yes, where the CLI offers it",
+        "no: Codex does not offer it",
+        "yes, as a form",
+        "",
+        ("adapters/claude/test_session.py::test_another_model_is_asked_after_a_refusal_only_if_the_person_says_so",),
     ),
     Feature(
         "approval of a plan, and the mode it goes on in",
@@ -467,6 +520,14 @@ FEATURES: tuple[Feature, ...] = (
         "as the vendor's tasks",
         "as the vendor's tasks",
         ("live/test_background.py::test_a_background_command_is_its_own_sessions_alone",),
+    ),
+    Feature(
+        "what a CLI does of its own accord (a task has ended, a goal): `session/cancel` stops it; a state in v2",
+        "yes",
+        "yes",
+        "",
+        "",
+        ("live/test_own_turns.py::test_what_a_cli_does_of_its_own_accord_is_cancelled_like_a_turn",),
     ),
     Feature(
         "idle CLIs are let go and come back unseen",
@@ -531,7 +592,7 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature(
         "[the interactive program as a backend](#the-interactive-program), `--backend claude-tui`",
-        "yes: prompts, text, tools, permissions, questions, cancel, titles, load",
+        "yes: prompts, text, tools, permissions, questions, cancel, titles, modes, models, commands, load",
         "no",
         "no",
         "no",
@@ -540,6 +601,8 @@ FEATURES: tuple[Feature, ...] = (
             "live/test_tui.py::test_whatever_stands_in_a_prompt_is_words_and_arrives_whole",
             "live/test_tui.py::test_what_stands_in_the_way_is_told_for_what_it_is_and_not_answered",
             "live/test_tui.py::test_a_program_that_dies_in_mid_turn_is_an_error_and_resumes",
+            "live/test_slash.py::test_what_the_interactive_program_offers_runs_and_nothing_else_is_a_command",
+            "live/test_options.py::test_the_interactive_program_goes_round_its_modes_and_is_started_anew_for_a_model",
         ),
     ),
     Feature(
@@ -554,6 +617,18 @@ FEATURES: tuple[Feature, ...] = (
             "bridge/test_v2.py::test_a_v1_and_a_v2_client_hear_the_same_turn_each_in_its_words",
             "bridge/test_v2_advertised.py::test_each_method_of_v2_is_served_if_and_only_if_it_is_advertised",
             _METHODS + "test_a_permission_is_asked_and_a_yes_runs_the_command",
+        ),
+    ),
+    Feature(
+        "recordings [as a page to look at, checked, compared, cut](#on-the-command-line)",
+        "yes",
+        "yes",
+        "no",
+        "no",
+        (
+            "live/test_recorded.py::test_a_recording_of_both_clis_is_shown_with_a_lane_for_each_session",
+            "live/test_recorded.py::test_two_takes_of_one_scene_are_without_fault_and_alike",
+            "view/test_in_browser.py::test_whatever_a_message_holds_is_text_and_nothing_else",
         ),
     ),
     Feature("recording and replaying sessions as a tool", "not yet", "not yet", "no", "no"),

@@ -59,10 +59,24 @@ class Schema:
             self._register(name, cast(JsonObject, definition))
         self.agent_methods = frozenset(self._results)
         """Every request that the protocol has for an agent."""
+        self.client_methods = frozenset(self._requests) | frozenset(self._notifications)
+        """Every request and notification that the protocol has for a client."""
         self._validators: dict[str, _Validator] = {}
         self._updates = self._update_variants()
+        self.update_tags = frozenset(self._updates)
+        """The kinds of session updates."""
         self._seen: set[str] = set()
         """Shapes of updates that were found valid: a stream of thousands of chunks is one shape."""
+
+    def kinds(self, definition: str, field: str = "type") -> set[str]:
+        """The values of a field that the protocol has for the variants of a definition, those of its parts included."""
+        found: set[str] = set()
+        node = obj(self._definitions, definition)
+        for variant in as_objects(node.get("anyOf")) or [node]:
+            value = variant.get("const") if field == "" else obj(obj(variant, "properties"), field).get("const")
+            if isinstance(value, str):
+                found.add(value)
+        return found
 
     def check(self, message: object, *, answers: str | None = None) -> None:
         """Judge one message from the agent.

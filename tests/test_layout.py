@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,3 +62,15 @@ def test_recordings_hold_no_place_of_the_machine_they_were_made_on() -> None:
         places = r"/tmp/[^\s\"]*|/root/[^\s\"]*|/home/(?!user)[^\s\"]*|sk-[a-z]+-[A-Za-z0-9]{8,}"
         found: list[str] = re.findall(places, text)
         assert not found, (path.name, found[:3])
+
+
+def test_what_is_committed_is_text_and_small() -> None:
+    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True)
+    if listed.returncode != 0:
+        pytest.skip("this is no git checkout, so nobody knows what is committed")
+    paths = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
+    present = [path for path in paths if path.is_file()]
+    assert len(present) > 100
+    large = [path.name for path in present if path.stat().st_size > 1024 * 1024]
+    binary = [path.name for path in present if b"\0" in path.read_bytes()[:8192]]
+    assert (large, binary) == ([], [])

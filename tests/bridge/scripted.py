@@ -37,6 +37,7 @@ from acp_manifold.translators.updates import (
     Prompt,
     Question,
     StopReason,
+    Subagent,
     TaskOutput,
     Text,
     ToolCall,
@@ -154,10 +155,15 @@ class ScriptedSession:
         self.calls.append(call_id)
         self.events.update(ToolCall(call_id, "sleep", "execute", "in_progress"))
 
-    def go_on_behind(self, task_id: str, call_id: str) -> None:
+    def go_on_behind(self, task_id: str, call_id: str, *, command: bool = False) -> None:
         """A tool call goes on in the background."""
         self.call(call_id)
-        self.behind[task_id] = BackgroundTask(task_id, "sleep 9", call_id)
+        self.behind[task_id] = BackgroundTask(task_id, "sleep 9", call_id, command)
+
+    def agent_works(self, task_id: str, call_id: str) -> None:
+        """A sub-agent works in the background."""
+        self.behind[task_id] = BackgroundTask(task_id, "Look around", agent=call_id)
+        self.events.update(Subagent(call_id, "running", "Look around", prompt="Look"))
 
     def end_behind(self, task_id: str) -> None:
         """A background task comes to its end."""
@@ -212,7 +218,11 @@ class ScriptedSession:
     async def stop_task(self, task_id: str) -> None:
         if task_id not in self.behind:
             raise TaskNotFound(self.id, task_id)
-        self.calls.remove(self.behind.pop(task_id).tool_call_id or "")
+        task = self.behind.pop(task_id)
+        if task.agent is not None:
+            self.events.update(Subagent(task.agent, "idle"))
+        else:
+            self.calls.remove(task.tool_call_id or "")
 
     async def prompt(self, prompt: Prompt) -> TurnEnd:
         self.prompts.append(prompt)
@@ -301,6 +311,7 @@ class ScriptedBackend:
         self.sessions: list[ScriptedSession] = []
         self.login_state: Login = "in"
         self.problems: tuple[str, ...] = ()
+        self.version: str | None = "1.0"
         self.held: tuple[Held, ...] | None = ()
         self.refuses: BridgeError | None = None
         """What opening a session raises."""
@@ -384,7 +395,7 @@ class ScriptedBackend:
         return {}
 
     async def inspect(self) -> Inspection:
-        return Inspection("1.0", Path("/nowhere") / self.name, self.held, self.problems)
+        return Inspection(self.version, Path("/nowhere") / self.name, self.held, self.problems)
 
     @asynccontextmanager
     async def session(

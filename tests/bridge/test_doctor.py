@@ -130,6 +130,20 @@ def test_what_is_wrong_is_said_with_what_to_do_and_status_1(served: Served, monk
     assert told()["ok"] is False
 
 
+def test_a_program_that_does_not_start_is_one_problem(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    alpha = served["alpha"]
+    alpha.login_state, alpha.version = "out", None
+    alpha.problems = ("alpha can't be started: correct or unset ALPHA_PATH",)
+
+    async def fails(query: object) -> list[SessionRow]:
+        raise BackendGone("alpha can't be started")
+
+    monkeypatch.setattr(alpha, "list", fails)
+    assert run().output.partition("Wrong:\n")[2].splitlines() == [
+        "  * alpha can't be started: correct or unset ALPHA_PATH"
+    ]
+
+
 def test_a_missing_cli_is_wrong_only_if_it_was_asked_for_or_is_the_last(served: Served) -> None:
     served["beta"] = Missing("beta")
     assert run().exit_code == 0 and "Beta: not installed" in run().output

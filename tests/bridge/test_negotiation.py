@@ -15,7 +15,9 @@ import pytest
 from acp_manifold.bridge.connection import Protocol
 from acp_manifold.bridge.hub import Hub
 from acp_manifold.bridge.ledger import Ledger
-from acp_manifold.translators.narrow import JsonObject, obj
+from acp_manifold.translators.acp.capabilities import ClientCapabilities
+from acp_manifold.translators.acp.v2_requests import client_in_v1
+from acp_manifold.translators.narrow import JsonObject, as_objects, obj
 
 from .editor import Editor, Refused, connect
 from .scripted import ScriptedBackend
@@ -89,6 +91,28 @@ async def test_a_v2_client_says_who_it_is_and_one_of_a_newer_version_need_not() 
             assert (await refused(editor, "initialize", protocolVersion=2, info=info)).code == -32602
         result = await editor.request("initialize", protocolVersion=7, info=5, capabilities=["new"])
         assert result["protocolVersion"] == 2
+
+
+async def test_a_v2_client_that_is_served_v1_is_taken_by_its_word() -> None:
+    air = {"jetbrains": {"air": {"version": 1, "capabilities": ["sessionIndex"]}}}
+    can: JsonObject = {"auth": {"terminal": {}}, "elicitation": {"form": {}}, "_meta": air}
+    async with uninitialized("v1") as editor:
+        for capabilities, index in ((can, True), ("nonsense", False)):
+            result = await editor.request("initialize", protocolVersion=2, info=INFO, capabilities=capabilities)
+            extensions = obj(obj(obj(result, "_meta"), "jetbrains"), "air").get("capabilities")
+            assert (extensions is not None) == index
+            terminal = [method for method in as_objects(result["authMethods"]) if method.get("type") == "terminal"]
+            assert bool(terminal) == index
+        # What it says in the words of v1 counts then.
+        result = await editor.request(
+            "initialize", protocolVersion=2, info=INFO, capabilities=can, clientCapabilities={}
+        )
+        assert "jetbrains" not in obj(result, "_meta")
+
+
+def test_a_v2_client_that_is_served_v1_takes_what_v1_has_words_for() -> None:
+    can = client_in_v1({"capabilities": {"elicitation": {"form": {}}, "auth": {"terminal": {}}}})
+    assert can == ClientCapabilities(elicitation_form=True, plan=True, boolean_options=True, terminal_login=True)
 
 
 async def test_in_v2_no_request_has_the_id_null() -> None:

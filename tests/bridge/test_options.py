@@ -64,6 +64,7 @@ async def test_a_switch_is_a_boolean_only_for_clients_that_take_it(tmp_path: Pat
         assert (await refused(editor, "session/set_config_option", **fast, type="boolean", value="on")).code == -32602
         assert (await refused(editor, "session/set_config_option", **fast, value="perhaps")).code == -32602
         assert (await refused(editor, "session/set_config_option", **fast, value=3)).code == -32602
+        assert (await refused(editor, "session/set_config_option", **fast, type=5, value=True)).code == -32602
 
 
 async def test_what_is_unknown_is_refused_with_what_there_is(tmp_path: Path) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
+import watchfiles
 
+from acp_manifold.bridge import watch
 from acp_manifold.bridge.watch import Watcher
 
 pytestmark = pytest.mark.anyio
@@ -104,3 +107,51 @@ async def test_a_folder_tells_which_of_its_files_changed_once_it_is_there(tmp_pa
         await until(folder / "two")
         assert None in heard
         stop()
+
+
+async def test_a_subscriber_that_fails_costs_the_others_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "file"
+
+    def fails(*_: object) -> None:
+        raise ValueError("not for me")
+
+    async with running() as watcher:
+        watcher.watch(path, fails)
+        watcher.watch_folder(tmp_path, fails)
+        for text in ("once", "twice"):
+            changed, heard = noticing(path, text)
+            watcher.watch(path, changed)
+            path.write_text(text)
+            with anyio.fail_after(5):
+                await heard()
+    assert f"A change of {path} could not be taken in" in caplog.text
+
+
+async def test_a_watch_that_cannot_be_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As when the system's watches are used up for a while."""
+    awatch: Callable[..., AsyncGenerator[set[Any]]] = getattr(watchfiles, "awatch")  # noqa: B009
+    tries = list[tuple[object, ...]]()
+
+    def scarce(*paths: Path, **options: Any) -> AsyncGenerator[set[Any]]:
+        tries.append(paths)
+        if len(tries) < 3:
+            raise OSError(28, "OS file watch limit reached")
+        return awatch(*paths, **options)
+
+    monkeypatch.setattr(watchfiles, "awatch", scarce)
+    monkeypatch.setattr(watch, "RETRY", 0.05)
+    path = tmp_path / "file"
+    async with running() as watcher:
+        changed, heard = noticing(path, "news")
+        watcher.watch(path, changed)
+        path.write_text("news")
+        with anyio.fail_after(5):
+            await heard()
+            while len(tries) < 3:
+                await anyio.lowlevel.checkpoint()
+    assert tries == [(tmp_path,)] * 3
+    assert "is heard late: [Errno 28] OS file watch limit reached" in caplog.text

@@ -163,9 +163,9 @@ class FakeClaude:
         """Give the scripts for processes in `cwd`, or for all others.
 
         Options: `late` (reads and says nothing until the test calls `open` with this name), `mute` (never
-        answers `initialize`), `handshake_delay` (seconds), `deaf` (never answers
-        `interrupt`), `still_queued` (names the last message in the answer to it), `title` (what
-        `generate_session_title` gives), `no_transcript` (writes none), `rename_error` (refuses renames
+        answers `initialize`), `handshake_delay` (seconds), `late_commands` (told right behind the
+        handshake), `deaf` (never answers `interrupt`), `still_queued` (names the last message in the answer to it),
+        `title` (what `generate_session_title` gives), `no_transcript` (writes none), `rename_error` (refuses renames
         with this text), `rename_as` (stores this title instead of any other), `forgets` (takes so many
         renames without storing them), `rename_unanswered` (says nothing to renames), `overtakes` (writes
         this title behind so many renames: `[title, times]`), `stays` (does not exit at the end of its stdin).
@@ -312,7 +312,10 @@ class _Fake:
         if subtype == "initialize":
             if not self.script.get("mute"):
                 time.sleep(self.script.get("handshake_delay", 0))
-                self._answer(request_id, {"commands": [{"name": "compact", "description": "Free up context"}]})
+                told: list[Json] = [{"name": "compact", "description": "Free up context"}]
+                late: list[Json] = self.script.get("late_commands", [])
+                changed: Json = {"type": "system", "subtype": "commands_changed", "commands": [*told, *late]}
+                self._answer(request_id, {"commands": told}, *([changed] if late else []))
         elif subtype == "interrupt":
             if not self.script.get("deaf"):
                 queued = [self.user_uuid] if self.script.get("still_queued") else []
@@ -352,14 +355,15 @@ class _Fake:
         self._answer(request_id, None)
         self._came("rename", {})
 
-    def _answer(self, request_id: str, response: Json | None) -> None:
+    def _answer(self, request_id: str, response: Json | None, *behind: Json) -> None:
         body: Json = {"subtype": "success", "request_id": request_id}
         if response is not None:
             body["response"] = response
-        self._write({"type": "control_response", "response": body})
+        self._write({"type": "control_response", "response": body}, *behind)
 
-    def _write(self, message: Any) -> None:
-        self._bytes(self._filled(json.dumps(message, ensure_ascii=False)).encode("utf-8", "surrogatepass") + b"\n")
+    def _write(self, *messages: Any) -> None:
+        lines = [self._filled(json.dumps(message, ensure_ascii=False)) + "\n" for message in messages]
+        self._bytes("".join(lines).encode("utf-8", "surrogatepass"))
 
     def _bytes(self, data: bytes) -> None:
         with self.write_lock:

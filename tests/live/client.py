@@ -65,7 +65,11 @@ class Question:
 
     @property
     def tool_call(self) -> JsonObject:
-        return obj(obj(self.params, "subject") or self.params, "toolCall")
+        subject = obj(self.params, "subject")
+        if subject.get("type") == "command":
+            asked = {"command": subject["command"], "cwd": subject["cwd"]}
+            return {"toolCallId": subject["toolCallId"], "title": self.params["title"], "rawInput": asked}
+        return obj(subject or self.params, "toolCall")
 
     def option(self, kind: str) -> str:
         """The id of the first option of this kind, such as `allow_once`."""
@@ -309,9 +313,9 @@ class Client:
         """Send a text prompt and don't wait for the end of its turn, which is the answer."""
         return self.say(session, [{"type": "text", "text": words}])
 
-    def say(self, session: str, prompt: Sequence[Mapping[str, object]]) -> Pending:
+    def say(self, session: str, prompt: Sequence[Mapping[str, object]], **more: object) -> Pending:
         """Send a prompt and don't wait for the end of its turn, which is the answer."""
-        params: JsonObject = {"sessionId": session, "prompt": prompt}
+        params: JsonObject = {"sessionId": session, "prompt": prompt, **more}
         if self.version == 1:
             return self.start("session/prompt", params)
         return self._start(Turn(self, next(self._ids), session), params)
@@ -322,6 +326,14 @@ class Client:
         if self.version == 1:
             return await self.request("session/load", params)
         return await self.request("session/resume", {**params, "replayFrom": {"type": "start"}})
+
+    async def set_option(self, session: str, option: str, value: object) -> list[JsonObject]:
+        """Set an option of a session, and give all of them as they are then; in v2 its id is `configId`."""
+        params: JsonObject = {"sessionId": session, "configId": option, "value": value}
+        if self.version == 2 or isinstance(value, bool):
+            params["type"] = "boolean" if isinstance(value, bool) else "id"
+        answer = await self.request("session/set_config_option", params)
+        return as_objects(answer["configOptions"])
 
     async def ask(self, session: str, words: str) -> str:
         """Run a whole turn and give its stop reason."""

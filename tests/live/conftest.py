@@ -42,16 +42,15 @@ def lab(tmp_path: Path, lab_model: Model) -> MakeLab:
     return make
 
 
-def served(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    """The backends of a test's lab: all that are served without being named, or the one it is about and another."""
-    about: object = request.getfixturevalue("backend") if "backend" in request.fixturenames else None
+def served(about: object) -> tuple[str, ...]:
+    """The backends of a lab of a test: all that are served without being named, or the one it is about and another."""
     return ("claude-tui", "codex") if about == "claude-tui" else ()
 
 
 @pytest.fixture
 def both(lab: MakeLab, request: pytest.FixtureRequest) -> Lab:
     """The lab with all backends, the one that `agent` runs in; with the one that the test is about in any case."""
-    return lab(*served(request))
+    return lab(*served(request.getfixturevalue("backend") if "backend" in request.fixturenames else None))
 
 
 both_versions = pytest.mark.parametrize("version", [1, 2])
@@ -61,6 +60,14 @@ all_and_v2 = pytest.mark.parametrize(
     ("backend", "version"), [("claude", 1), ("claude-tui", 1), ("codex", 1), ("claude", 2), ("codex", 2)]
 )
 """On a test that is the same in both versions, and on every backend: both versions on those served unasked."""
+
+both_and_codex_in_v2 = pytest.mark.parametrize(("backend", "version"), [("claude", 1), ("codex", 1), ("codex", 2)])
+"""On a test that is the same in both versions, of what v2 shows alike whoever serves: once, of the quicker CLI."""
+
+all_and_codex_in_v2 = pytest.mark.parametrize(
+    ("backend", "version"), [("claude", 1), ("claude-tui", 1), ("codex", 1), ("codex", 2)]
+)
+"""The same, on every backend."""
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from acp_manifold.adapters.codex import endpoint as codex_endpoint
 from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, obj, text
 
 from .client import AcpError, Client
-from .conftest import MakeLab
+from .conftest import MakeLab, both_and_codex_in_v2, both_versions
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
@@ -85,23 +85,32 @@ async def status_told(agent: Client, state: str, *accounts: tuple[str, str | Non
     await agent.wait_for(look, f"the news that the login is {state}, with {accounts}")
 
 
+def terminal_login(version: int) -> JsonObject:
+    """The capability of a client that runs logins in a terminal."""
+    return {"terminal": True if version == 1 else {}}
+
+
 @pytest.mark.case("A02")
-@both_backends
-async def test_a_login_made_in_a_terminal_counts_at_once_and_a_logout_ends_it(lab: MakeLab, backend: str) -> None:
+@both_and_codex_in_v2
+async def test_a_login_made_in_a_terminal_counts_at_once_and_a_logout_ends_it(
+    lab: MakeLab, backend: str, version: int
+) -> None:
     world = without_login(lab(backend))
-    async with started(world, "--backend", backend) as agent:
-        told = await agent.initialize(auth={"terminal": True})
-        assert obj(obj(told, "agentCapabilities"), "auth") == {"logout": {}, "status": {}}
+    login, logout = ("authenticate", "logout") if version == 1 else ("auth/login", "auth/logout")
+    async with started(world, "--backend", backend, version=version) as agent:
+        told = await agent.initialize(auth=terminal_login(version))
+        can = obj(obj(told, "agentCapabilities" if version == 1 else "capabilities"), "auth")
+        assert can == ({"logout": {}, "status": {}} if version == 1 else {"status": {}})
         assert (await agent.request("auth/status", {}))["state"] == "unauthenticated"
         error = await new_in(agent, world, backend)
         assert error is not None and error.code == -32000 and "login" in error.message
-        error = await agent.fails("authenticate", {"methodId": f"{backend}-login"})
+        error = await agent.fails(login, {"methodId": f"{backend}-login"})
         assert error.code == -32000 and "login" in error.message
 
         log_in(world, backend)
         accounts = {"claude": ("Claude Max", "me@example.org"), "codex": ("OpenAI API key", None)}
         await status_told(agent, "authenticated", accounts[backend])
-        assert await agent.request("authenticate", {"methodId": f"{backend}-login"}) == {}
+        assert await agent.request(login, {"methodId": f"{backend}-login"}) == {}
         session = await agent.new_session(world.cwd, backend)
         await agent.request("session/close", {"sessionId": session})
 
@@ -109,30 +118,32 @@ async def test_a_login_made_in_a_terminal_counts_at_once_and_a_logout_ends_it(la
         for name, words in kept.items():
             (store(world, backend) / name).parent.mkdir(exist_ok=True)
             (store(world, backend) / name).write_text(words)
-        assert await agent.request("logout", {}) == {}
+        assert await agent.request(logout, {}) == {}
         assert not (store(world, backend) / LOGIN[backend]).exists()
         assert {name: (store(world, backend) / name).read_text() for name in kept} == kept
         await status_told(agent, "unauthenticated")
         error = await new_in(agent, world, backend)
         assert error is not None and error.code == -32000
-        assert await agent.request("logout", {}) == {}
+        assert await agent.request(logout, {}) == {}
     assert "sk-ant-" not in json.dumps(agent.lines) and "sk-test" not in json.dumps(agent.lines)
 
 
-async def test_the_ways_to_log_in_are_told_as_the_client_takes_them(lab: MakeLab) -> None:
+@both_versions
+async def test_the_ways_to_log_in_are_told_as_the_client_takes_them(lab: MakeLab, version: int) -> None:
     world = lab()
-    async with started(world) as agent:
+    name, usual = ("id", None) if version == 1 else ("methodId", "agent")
+    async with started(world, version=version) as agent:
         plain = as_objects((await agent.initialize())["authMethods"])
-        assert [method["id"] for method in plain] == ["claude-login", "claude-api-key", "codex-login", "codex-api-key"]
-        assert all("type" not in method for method in plain)
-        by_args = as_objects((await agent.initialize(auth={"terminal": True}))["authMethods"])
-        runs = {text(method, "id"): method["args"] for method in by_args if method.get("type") == "terminal"}
+        assert [method[name] for method in plain] == ["claude-login", "claude-api-key", "codex-login", "codex-api-key"]
+        assert all(method.get("type") == usual for method in plain)
+        by_args = as_objects((await agent.initialize(auth=terminal_login(version)))["authMethods"])
+        runs = {text(method, name): method["args"] for method in by_args if method.get("type") == "terminal"}
         assert runs == {
-            name: ["login", name] for name in ("claude-login", "claude-console", "codex-login", "codex-device")
+            way: ["login", way] for way in ("claude-login", "claude-console", "codex-login", "codex-device")
         }
         by_command = as_objects((await agent.initialize(_meta={"terminal-auth": True}))["authMethods"])
-        shown = {text(method, "id"): obj(obj(method, "_meta"), "terminal-auth") for method in by_command}
-        assert all("type" not in method for method in by_command)
+        shown = {text(method, name): obj(obj(method, "_meta"), "terminal-auth") for method in by_command}
+        assert all(method.get("type") == usual for method in by_command)
         run = shown["codex-login"]
     command = [text(run, "command"), *[str(word) for word in as_list(run["args"])]]
     with anyio.fail_after(20):
@@ -204,6 +215,20 @@ async def test_an_endpoint_set_by_the_client_serves_sessions_without_any_login(l
             assert "configOptions" in await agent.request("session/resume", params)
             assert await agent.ask(session, "SAY[1]") == "end_turn"
             assert world.model.requests[-1].headers.get("authorization") == "Bearer persons-own"
+            copy = text(await agent.request("session/fork", params), "sessionId")
+            assert await agent.ask(copy, "SAY[1]") == "end_turn"
+            assert world.model.requests[-1].headers.get("authorization") == "Bearer persons-own"
+            own = await agent.new_session(world.cwd, backend)
+            assert await agent.ask(own, "SAY[1]") == "end_turn"
+            await agent.request("session/close", {"sessionId": own})
+            await agent.request("providers/set", setting)
+            try:
+                await agent.request("session/resume", {**params, "sessionId": own})
+            except AcpError as kept:  # codex-cli 0.171.0
+                assert kept.code == -32600 and kept.data == {"reason": "model_provider", "sessionId": own}
+                own = text(await agent.request("session/fork", {**params, "sessionId": own}), "sessionId")
+            assert await agent.ask(own, "SAY[1]") == "end_turn"
+            assert world.model.requests[-1].headers.get("authorization") == f"Bearer {SECRET}-token"
         assert SECRET not in json.dumps(agent.lines)
         assert not any(SECRET in line for line in _command_lines(world))
     assert SECRET not in world.log.read_text()

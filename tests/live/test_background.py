@@ -15,13 +15,13 @@ from acp_manifold.translators.narrow import JsonObject, as_objects, text
 from tests.waiting import until
 
 from .client import Client
-from .conftest import MakeLab
+from .conftest import MakeLab, both_versions
 from .lab import Lab, started
 from .leftovers import bearing
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
-both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
+both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
 LIST, OUTPUT, STOP = (f"_acp-manifold/background/{name}" for name in ("list", "output", "stop"))
 SHELLS = "sleep 987"
@@ -69,8 +69,11 @@ async def reaches(agent: Client, session: str, call: str, status: str) -> None:
     await agent.wait_for(lambda: states(agent, session, call)[-1] == status or None, f"{call} to be {status}")
 
 
+@both_versions
 @both_backends
-async def test_a_background_command_is_its_own_sessions_alone(agent: Client, both: Lab, backend: str) -> None:
+async def test_a_background_command_is_its_own_sessions_alone(
+    agent: Client, both: Lab, backend: str, version: int
+) -> None:
     session, task = await with_a_task(agent, both, backend)
     other, others = await with_a_task(agent, both, backend)
     (row,) = await tasks(agent, session)
@@ -86,8 +89,19 @@ async def test_a_background_command_is_its_own_sessions_alone(agent: Client, bot
         error = await agent.fails(method, {"sessionId": other, "taskId": task})
         assert (error.code, error.data) == (-32002, {"sessionId": other, "taskId": task})
     await until(lambda: len(shells(both)) == 2)
-    assert await agent.request(STOP, {"sessionId": session, "taskId": task}) == {}
+    if version == 1:
+        assert await agent.request(STOP, {"sessionId": session, "taskId": task}) == {}
+    else:
+        background = agent.heard(session, "state_update")[-1]["background"]
+        assert background == [{"type": "terminal", "terminalId": call}]
+        error = await agent.fails("terminal/cancel", {"sessionId": other, "terminalId": call})
+        assert error.code == -32602
+        assert await agent.request("terminal/cancel", {"sessionId": session, "terminalId": call}) == {}
     await reaches(agent, session, call, "failed")
+    if version == 2:
+        await agent.wait_for(lambda: not agent.heard(session, "state_update")[-1]["background"], "its end")
+        ended = [body for body in agent.heard(session, "terminal_update") if "exitStatus" in body]
+        assert [body["terminalId"] for body in ended] == [call]
     assert await tasks(agent, session) == []
     assert [row["taskId"] for row in await tasks(agent, other)] == [others]
     await left(both, 1)
@@ -166,12 +180,12 @@ async def test_a_session_with_background_work_is_not_let_go(lab: MakeLab, backen
 
 def serving(lab: Lab) -> int:
     """How many CLI processes serve one session each."""
-    return sum("--output-format" in command for command in bearing(str(lab.folder)).values())
+    return sum("--output-format" in command or "--settings" in command for command in bearing(str(lab.folder)).values())
 
 
 async def at_rest(lab: Lab, backend: str) -> None:
     """Wait until no CLI serves a session any more: no process of Claude Code, no turn to be resumed in Codex."""
-    await until(lambda: serving(lab) == 0 if backend == "claude" else "is let go" in lab.log.read_text())
+    await until(lambda: "is let go" in lab.log.read_text() if backend == "codex" else serving(lab) == 0)
 
 
 async def test_what_a_killed_claude_left_in_the_registry_holds_nothing(lab: MakeLab) -> None:
@@ -195,8 +209,8 @@ async def test_a_cancelled_turn_leaves_the_background_work_of_earlier_ones(
     session, task = await with_a_task(agent, both, backend)
     go_on(both, session).touch()
     await until(lambda: len(shells(both)) == 1)
-    turn = agent.prompt(session, "SAY[1] GATE[held]")
-    await agent.wait_for(lambda: agent.said(session).count("word0") > 1 or None, "the second turn")
+    turn = agent.prompt(session, "TEXT<<second\n>> GATE[held]")
+    await agent.hears(session, "second")
     agent.notify("session/cancel", {"sessionId": session})
     assert (await turn.answer())["stopReason"] == "cancelled"
     assert [row["taskId"] for row in await tasks(agent, session)] == [task]

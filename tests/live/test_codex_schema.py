@@ -32,6 +32,8 @@ UNHEARD = {
     "thread/prediction/updated": "predictions are not served",
     "thread/project/updated": "projects are no part of a session",
     "thread/queue/changed": "we keep the queue",
+    "thread/search/": "we search nothing through Codex",
+    "thread/section/changed": "sections are no part of a session",
     "thread/realtime/": "no realtime session is ever begun",
     "thread/reverted": "we revert nothing",
     "thread/unarchived": "the list tells",

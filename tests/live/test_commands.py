@@ -147,6 +147,13 @@ async def test_doctor_names_what_is_wrong_and_shows_no_secret(lab: MakeLab) -> N
     wrong = done.out.partition("Wrong:\n")[2]
     assert done.status == 1
     assert "CLAUDE_CODE_EXECUTABLE names /no/claude" in wrong and "correct or unset CODEX_PATH" in wrong
+    assert wrong.count("\n  * ") + wrong.startswith("  * ") == 2, "each program that does not start is one problem"
+    broken = place.folder / "broken"
+    broken.write_text("#!/bin/sh\nexit 3\n")
+    broken.chmod(0o755)
+    both = {"CLAUDE_CODE_EXECUTABLE": str(broken), "CODEX_PATH": str(broken)}
+    wrong = (await command(place, "doctor", env=both)).out.partition("Wrong:\n")[2]
+    assert "orrect or unset CLAUDE_CODE_EXECUTABLE" in wrong and "correct or unset CODEX_PATH" in wrong
     (Path(place.env["CODEX_HOME"]) / "config.toml").unlink()
     out = await command(place, "doctor", "--json", "--backend", "codex", env={"OPENAI_API_KEY": "sk-verysecret"})
     assert out.status == 1 and "login" in str(as_object(out.json)["problems"])

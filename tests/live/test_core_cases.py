@@ -16,7 +16,7 @@ from .client import Client
 from .lab import Lab
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
-both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
+both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
 
 def of(session: str, *blocks: JsonObject) -> JsonObject:
@@ -53,7 +53,7 @@ async def test_the_core_cases_hold_in_one_session(lab_agent: Client, both: Lab, 
     assert set(late[:first]) <= of_the_session
 
     # cancel in flight, a follow-up to it, cancel while idle
-    turn = agent.prompt(session, "TEXT<<three >> GATE[never] TEXT<<not said>>")
+    turn = agent.prompt(session, "TEXT<<three\n>> GATE[never] TEXT<<not said>>")
     await agent.hears(session, "three")
     agent.notify("session/cancel", {"sessionId": session})
     assert (await turn.answer())["stopReason"] == "cancelled"
@@ -61,7 +61,7 @@ async def test_the_core_cases_hold_in_one_session(lab_agent: Client, both: Lab, 
     heard = len(agent.lines)
     agent.notify("session/cancel", {"sessionId": session})
     assert await agent.ask(session, "TEXT<<five >>") == "end_turn"
-    assert agent.said(session) == "one two three four five "
+    assert agent.said(session) == "one two three\nfour five "
 
     # no notification is answered, known or not
     agent.notify("no/such/notification", {"x": 1})
@@ -126,7 +126,7 @@ async def test_lines_that_are_no_messages_cost_one_error_each_and_no_session(
     agent: Client, both: Lab, backend: str
 ) -> None:
     session = await agent.new_session(both.cwd, backend)
-    turn = agent.prompt(session, "TEXT<<begun >> GATE[mid] TEXT<<ended>>")
+    turn = agent.prompt(session, "TEXT<<begun\n>> GATE[mid] TEXT<<ended>>")
     await agent.hears(session, "begun")
     heard = len(agent.lines)
     for line, known, _ in LINES:
@@ -141,7 +141,7 @@ async def test_lines_that_are_no_messages_cost_one_error_each_and_no_session(
     assert all(len(text(obj(line, "error"), "message")) < 500 for line in answers)
     both.model.gate("mid").set()
     assert (await turn.answer())["stopReason"] == "end_turn"
-    assert agent.said(session) == "begun ended"
+    assert agent.said(session) == "begun\nended"
     with anyio.fail_after(20):
         # Messages come into the store up to a tenth of a second after they were said (Claude Code 2.1.332).
         while not (rows := as_objects(await agent.list_sessions())):

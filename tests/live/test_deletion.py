@@ -31,7 +31,7 @@ async def is_gone(agent: Client, lab: Lab, session: str) -> None:
     assert await agent.request("session/delete", {"sessionId": session}) == {}
 
 
-@pytest.mark.parametrize("backend", ["claude", "codex"])
+@pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 async def test_what_was_forked_is_deleted_while_it_runs_and_when_closed_and_its_copies_go_on(
     lab: MakeLab, backend: str
 ) -> None:

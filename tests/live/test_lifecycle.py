@@ -24,13 +24,15 @@ from acp_manifold.translators.narrow import JsonObject, as_object, as_objects, o
 from acp_manifold.translators.updates import Text
 
 from .client import Client, leave_open
-from .conftest import MakeLab, both_versions
+from .conftest import MakeLab, both_versions, served
 from .lab import Lab, backends, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
-both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
+both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
-ASKS = {"claude": "RUN[touch {0}] ;; ", "codex": "RUNESC[touch {0}] ;; "}
+ASKS = {
+    name: f"{run}[touch {{0}}] ;; " for name, run in (("claude", "RUN"), ("claude-tui", "RUN"), ("codex", "RUNESC"))
+}
 """A command that each CLI asks about as it is configured out of the box."""
 
 
@@ -70,14 +72,14 @@ def told(agent: Client, session: str, since: int = 0) -> list[str]:
 async def test_a_fork_is_there_before_its_first_prompt_and_goes_on_by_itself(
     lab: MakeLab, backend: str, version: int
 ) -> None:
-    both = lab()
+    both = lab(*served(backend))
     elsewhere = both.directory("elsewhere")
     async with started(both, version=version) as agent:
         await agent.initialize()
         source = await agent.new_session(both.cwd, backend)
         await agent.ask(source, "RUN[echo hi] ;; TEXT<<first answer>>")
         await agent.request("session/set_title", {"sessionId": source, "title": "Mine"})
-        running = agent.prompt(source, "TEXT<<part>> GATE[on] TEXT<<rest>>")
+        running = agent.prompt(source, "TEXT<<part\n>> GATE[on] TEXT<<rest>>")
         await agent.hears(source, "part")
         # The source is live and in the middle of a turn: it goes on, and what is complete is in the copy.
         fork = text(await agent.request("session/fork", opening(source, elsewhere)), "sessionId")
@@ -111,7 +113,7 @@ async def test_a_fork_is_there_before_its_first_prompt_and_goes_on_by_itself(
 async def test_a_session_that_another_agent_has_is_refused_with_the_fork_that_works(
     lab: MakeLab, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both = lab()
+    both = lab(*served(backend))
     for name, value in both.env.items():
         monkeypatch.setenv(name, value)
     (other,) = backends([backend])
@@ -162,7 +164,7 @@ class Deaf:
 @both_versions
 @both_backends
 async def test_the_archive_hides_a_session_and_gives_it_back(lab: MakeLab, backend: str, version: int) -> None:
-    both = lab()
+    both = lab(*served(backend))
     async with started(both, version=version) as agent:
         await agent.initialize()
         kept, session = [await agent.new_session(both.cwd, backend) for _ in range(2)]
@@ -230,7 +232,7 @@ async def test_a_load_in_mid_turn_tells_all_so_far_once_and_the_turn_and_its_que
     session = await agent.new_session(both.cwd, backend)
     await agent.ask(session, "TEXT<<before>>")
     agent.on_question = leave_open
-    words = "TEXT<<said>> " + ASKS[backend].format("made") + "TEXT<<more>> GATE[on] TEXT<< and the end>>"
+    words = "TEXT<<said>> " + ASKS[backend].format("made") + "TEXT<<more\n>> GATE[on] TEXT<<and the end>>"
     turn = agent.prompt(session, f"RUN[echo one] ;; {words}")
     question = await agent.question(session)
     before, since = len(both.model.requests), len(agent.updates)
@@ -240,18 +242,18 @@ async def test_a_load_in_mid_turn_tells_all_so_far_once_and_the_turn_and_its_que
     calls = [line for line in loaded if line.startswith("call: ")]
     assert len(calls) == len(set(calls)) and f"call: {question.tool_call['toolCallId']}" in calls
     question.choose(question.option("allow_once"))
-    await agent.wait_for(lambda: "agent: more" in told(agent, session, since), "what comes after the answer")
+    await agent.wait_for(lambda: "agent: more\n" in told(agent, session, since), "what comes after the answer")
     since = len(agent.updates)
     await agent.load(session, both.cwd)
     loaded = told(agent, session, since)
     both.model.gate("on").set()
     assert (await turn.answer())["stopReason"] == "end_turn"
-    assert loaded[-1] == "agent: more" and told(agent, session, since)[-1] == "agent: more and the end"
+    assert loaded[-1] == "agent: more\n" and told(agent, session, since)[-1] == "agent: more\nand the end"
     assert (Path(both.cwd) / "made").exists() and len(both.model.requests) > before
     since = len(agent.updates)
     await agent.load(session, both.cwd)
     whole = told(agent, session, since)
-    assert whole == [*loaded[:-1], "agent: more and the end"], "at rest it is the same"
+    assert whole == [*loaded[:-1], "agent: more\nand the end"], "at rest it is the same"
     since = len(agent.updates)
     await agent.request("session/resume", opening(session, both.cwd))
     assert told(agent, session, since) == []
@@ -276,14 +278,14 @@ async def test_the_cli_reads_and_writes_in_further_directories(agent: Client, bo
         ),
         "sessionId",
     )
-    if backend == "claude":
+    if backend != "codex":
         read = f'TOOL[Read {{"file_path": "{other}/note.txt"}}]'
     else:
         read = f"RUN[cat {other}/note.txt && echo written > {other}/made.txt]"
     assert await agent.ask(session, f"{read} ;; SAY[1]") == "end_turn"
     assert agent.questions == [], "what lies there needs no leave"
     assert "found it" in json.dumps(both.model.requests[-1].body)
-    assert backend == "claude" or (other / "made.txt").read_text() == "written\n"
+    assert backend != "codex" or (other / "made.txt").read_text() == "written\n"
     await agent.request("session/close", {"sessionId": session})
     await agent.request("session/load", opening(session, both.cwd, additionalDirectories=[str(third)]))
     (third / "note.txt").write_text("and this\n")
@@ -299,7 +301,7 @@ async def test_a_session_made_in_the_terminal_is_listed_renamed_loaded_and_gone_
     assert cli is not None
     # Codex names what it is told in a terminal, too, if it is not ended before.
     both.model.titles.answer("Said from the terminal")
-    if backend == "claude":
+    if backend != "codex":
         command = [*cli.command, "-p", "--", "TEXT<<from the terminal>>"]
         await anyio.run_process(command, env=both.env, cwd=both.cwd, stdin=subprocess.DEVNULL)
     else:

@@ -16,7 +16,7 @@ from .conftest import all_and_v2, both_versions
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
-both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
+both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 all_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
 ESCALATES = {"claude": "RUN[{}]", "claude-tui": "RUN[{}]", "codex": "RUNESC[{}]"}
@@ -57,6 +57,24 @@ async def test_text_links_and_thoughts_of_a_turn(agent: Client, both: Lab, backe
     ids = {u.get("messageId") for u in agent.heard(session, "agent_message_chunk")}
     assert len(ids) == 1 and None not in ids
     assert agent.heard(session, "user_message_chunk") == []
+
+
+@both_backends
+async def test_a_load_tells_links_as_links_and_text_as_it_was(agent: Client, both: Lab, backend: str) -> None:
+    at = f"file://{both.cwd}"
+    sent: list[JsonObject] = [
+        {"type": "text", "text": "TEXT<<ok>> Look at "},
+        {"type": "resource_link", "uri": f"{at}/my%20notes%20%281%29.md#L1-2", "name": "my notes (1).md"},
+        {"type": "text", "text": " and  "},
+        {"type": "resource_link", "uri": "https://example.org/a(b)", "name": "Page [1]"},
+        {"type": "text", "text": "\n"},
+        {"type": "resource_link", "uri": f"{at}/other.md", "name": "other.md"},
+    ]
+    session = await agent.new_session(both.cwd, backend)
+    assert (await agent.say(session, sent).answer())["stopReason"] == "end_turn"
+    await agent.request("session/close", {"sessionId": session})
+    await agent.load(session, both.cwd)
+    assert [chunk["content"] for chunk in agent.heard(session, "user_message_chunk")] == sent
 
 
 @all_and_v2
@@ -142,12 +160,18 @@ async def test_cancel_of_one_session_leaves_the_other_streaming(agent: Client, b
 
 
 @pytest.mark.case("C02")
-@all_backends
-async def test_a_cancel_right_behind_its_prompt_cancels_it(agent: Client, both: Lab, backend: str) -> None:
+@all_and_v2
+async def test_a_cancel_right_behind_its_prompt_cancels_it(
+    agent: Client, both: Lab, backend: str, version: int
+) -> None:
     session = await agent.new_session(both.cwd, backend)
     turn = agent.prompt(session, "GATE[never] SAY[3]")
     agent.notify("session/cancel", {"sessionId": session})
-    assert (await turn.answer())["stopReason"] == "cancelled"
+    if version == 1:
+        assert (await turn.answer())["stopReason"] == "cancelled"
+    else:
+        # No CLI has said by then that it has the prompt.
+        assert (await turn.error()).code == -32800
     assert await agent.ask(session, "TEXT<<usable>>") == "end_turn"
     assert "usable" in agent.said(session)
 
@@ -193,7 +217,7 @@ async def test_a_title_set_in_mid_turn_outlives_the_bridge(both: Lab, backend: s
 
 
 @pytest.mark.case("T06")
-@all_backends
+@all_and_v2
 async def test_by_every_spelling_of_the_rename_the_answer_the_list_and_the_store_hold_the_same_title(
     agent: Client, both: Lab, backend: str
 ) -> None:
@@ -356,11 +380,13 @@ UNKNOWN = (
 )
 
 
+@both_versions
 @pytest.mark.case("L01")
-async def test_unknown_ids_are_not_found_and_make_nothing(agent: Client, both: Lab) -> None:
+async def test_unknown_ids_are_not_found_and_make_nothing(agent: Client, both: Lab, version: int) -> None:
     before = transcripts(both)
+    opening = ("session/load", "session/resume") if version == 1 else ("session/resume",)
     for unknown in UNKNOWN:
-        for method in ("session/load", "session/resume", "session/prompt", "session/set_title", "session/close"):
+        for method in (*opening, "session/prompt", "session/set_title", "session/close"):
             params = {
                 "sessionId": unknown,
                 "cwd": both.cwd,
@@ -398,7 +424,8 @@ async def test_claude_tells_its_slash_commands(agent: Client, both: Lab) -> None
     assert "compact" in names and not any(name.startswith("/") for name in names)
 
 
-async def test_edits_are_told_as_diffs_with_their_place(agent: Client, both: Lab) -> None:
+@both_versions
+async def test_edits_are_told_as_diffs_with_their_place(agent: Client, both: Lab, version: int) -> None:
     path = Path(both.cwd) / "new.txt"
     claude = await agent.new_session(both.cwd, "claude")
     write = f'TOOL[Write {{"file_path": "{path}", "content": "hello\\n"}}]'
@@ -406,15 +433,20 @@ async def test_edits_are_told_as_diffs_with_their_place(agent: Client, both: Lab
     codex = await agent.new_session(both.cwd, "codex")
     patch = "*** Begin Patch\\n*** Update File: new.txt\\n@@\\n-hello\\n+bye\\n*** End Patch"
     assert await agent.ask(codex, f'TOOL[exec_command {{"cmd": "apply_patch \'{patch}\'"}}] ;; SAY[1]') == "end_turn"
-    diffs: list[tuple[object, object, object]] = [
-        (item["path"], item.get("oldText"), item["newText"])
+    items = [
+        item
         for session in (claude, codex)
         for update in agent.heard(session)
         for item in as_objects(update.get("content"))
         if item.get("type") == "diff"
     ]
-    assert (str(path), None, "hello\n") in diffs
-    (call,) = agent.heard(claude, "tool_call")
+    if version == 1:
+        assert (str(path), None, "hello\n") in [(item["path"], item.get("oldText"), item["newText"]) for item in items]
+    else:
+        changes = [change for item in items for change in as_objects(item["changes"])]
+        assert {(change["operation"], change["path"]) for change in changes} == {("add", str(path))}
+        assert text(obj(items[0], "patch"), "text").endswith("@@ -0,0 +1,1 @@\n+hello\n")
+    (call,) = agent.calls(claude)
     assert call["kind"] == "edit"
 
 
@@ -451,6 +483,7 @@ async def test_garbage_lines_and_wrong_calls_cost_one_error_each(agent: Client, 
     assert await agent.ask(session, "SAY[1]") == "end_turn"
 
 
+@both_versions
 @pytest.mark.case("A04")
 async def test_a_bad_directory_is_named_and_nothing_starts(agent: Client, both: Lab) -> None:
     for cwd in (None, 5, "rel/dir", "~/x", "/no/such", "/etc/passwd"):

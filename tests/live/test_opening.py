@@ -17,7 +17,7 @@ from .lab import Lab, started
 from .test_mcp import SECRETS, opened, probe, rested, tool_calls
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
-both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
+both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
 USUAL = {"claude": "You are Claude Code", "codex": "You are Codex, a coding agent"}
 """How each CLI's own instructions begin (Claude Code 2.1.332, codex-cli 0.163.0)."""

@@ -12,22 +12,31 @@ import pytest
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
 from .client import Client, leave_open, reject
-from .conftest import MakeLab
+from .conftest import MakeLab, both_versions
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
-both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
+both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
 OTHER_MODEL = {"claude": ("haiku", "claude-haiku-5-5"), "codex": ("gpt-6-luna", "gpt-6-luna")}
 """A model that is not the one each CLI starts with: its id, and what a request then names."""
 
-MODES = {"claude": ("default", "acceptEdits"), "codex": ("read-only", "agent-full-access")}
+MODES = {
+    "claude": ("default", "acceptEdits"),
+    "claude-tui": ("default", "acceptEdits"),
+    "codex": ("read-only", "agent-full-access"),
+}
 """The mode of the lab, and one that asks less."""
 
 
 def values(options: object) -> dict[str, object]:
     """Option -> what holds."""
-    return {text(option, "id"): option["currentValue"] for option in as_objects(options)}
+    return {option_id(option): option["currentValue"] for option in as_objects(options)}
+
+
+def option_id(option: JsonObject) -> str:
+    """The id of an option, in v2 its `configId`."""
+    return text(option, "id" if "id" in option else "configId")
 
 
 def choices(options: object, option_id: str) -> list[str]:
@@ -52,10 +61,7 @@ async def knows(agent: Client, session: str, **wanted: object) -> JsonObject:
 
 
 async def choose(agent: Client, session: str, option: str, value: object) -> dict[str, object]:
-    params = {"sessionId": session, "configId": option, "value": value}
-    if isinstance(value, bool):
-        params["type"] = "boolean"
-    return values((await agent.request("session/set_config_option", params))["configOptions"])
+    return values(await agent.set_option(session, option, value))
 
 
 def asked_with(lab: Lab, backend: str) -> tuple[object, object, bool]:
@@ -65,65 +71,123 @@ def asked_with(lab: Lab, backend: str) -> tuple[object, object, bool]:
     return body.get("model"), effort, body.get("speed") == "fast" or body.get("service_tier") == "priority"
 
 
+@both_versions
 @both_backends
 async def test_each_option_is_listed_set_and_what_the_model_is_asked_with(
-    lab_agent: Client, both: Lab, backend: str
+    lab_agent: Client, both: Lab, backend: str, version: int
 ) -> None:
+    lab_agent.version = version
     await lab_agent.initialize(session={"configOptions": {"boolean": {}}})
     agent = lab_agent
-    meta = {"acp-manifold": {"backend": backend}}
+    meta = {"acp-manifold": {"backend": backend, "title": "So that the model is asked for none"}}
     opened = await agent.request("session/new", {"cwd": both.cwd, "mcpServers": [], "_meta": meta})
     session = text(opened, "sessionId")
     before, after = MODES[backend]
-    assert values(opened["configOptions"])["mode"] == before == obj(opened, "modes")["currentModeId"]
+    assert values(opened["configOptions"])["mode"] == before
+    if version == 1:
+        assert obj(opened, "modes")["currentModeId"] == before
     model, named = OTHER_MODEL[backend]
 
     if "fast" not in values(opened["configOptions"]):
         # The CLI tells with its handshake, or with a list that nobody waits for.
         opened = await knows(agent, session, effort="medium", fast=False)
     assert {"backend", "mode", "model", "effort", "fast"} <= set(values(opened["configOptions"]))
-    categories = {o["id"]: o.get("category") for o in as_objects(opened["configOptions"])}
+    categories = {option_id(o): o.get("category") for o in as_objects(opened["configOptions"])}
     assert [categories[name] for name in ("mode", "model", "effort")] == ["mode", "model", "thought_level"]
 
     assert (await choose(agent, session, "fast", True))["fast"] is True
     assert await agent.ask(session, "SAY[1]") == "end_turn"
     assert asked_with(both, backend)[1:] == ("medium", True)
-    assert (await choose(agent, session, "fast", "off"))["fast"] is False
+    assert (await choose(agent, session, "fast", "off" if version == 1 else False))["fast"] is False
     assert (await choose(agent, session, "model", model))["model"] == model
     assert (await choose(agent, session, "reasoning_effort", "high"))["effort"] == "high"
-    await agent.request("session/set_mode", {"sessionId": session, "modeId": after})
-    assert agent.heard(session, "current_mode_update")[-1]["currentModeId"] == after
+    if version == 1:
+        await agent.request("session/set_mode", {"sessionId": session, "modeId": after})
+        assert agent.heard(session, "current_mode_update")[-1]["currentModeId"] == after
+    else:
+        assert (await choose(agent, session, "mode", after))["mode"] == after
     assert await agent.ask(session, "SAY[1]") == "end_turn"
     assert asked_with(both, backend) == (named, "high", False)
     assert values(told(agent, session)["configOptions"])["mode"] == after
 
-    params = {"sessionId": session, "configId": "model", "value": "no-such-model"}
+    params = {"sessionId": session, "configId": "model", "value": "no-such-model"} | (
+        {"type": "id"} if version == 2 else {}
+    )
     wrong = await agent.fails("session/set_config_option", params)
     assert wrong.code == -32602 and model in wrong.message
     unknown = await agent.fails("session/set_config_option", {**params, "configId": "colour"})
     assert unknown.code == -32602 and "effort" in unknown.message
-    assert (await agent.fails("session/set_mode", {"sessionId": session, "modeId": "yolo"})).code == -32602
+    yolo = await agent.fails("session/set_config_option", {**params, "configId": "mode", "value": "yolo"})
+    assert yolo.code == -32602
+    if version == 1:
+        assert (await agent.fails("session/set_mode", {"sessionId": session, "modeId": "yolo"})).code == -32602
 
 
-@both_backends
+@pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 async def test_a_mode_that_asks_less_asks_less_and_nothing_unsafe_is_on_before(
     agent: Client, both: Lab, backend: str
 ) -> None:
     session = await agent.new_session(both.cwd, backend)
     path = Path(both.cwd) / "made.txt"
-    writes = {
-        "claude": f'TOOL[Write {{"file_path": "{path}", "content": "x"}}] ;; SAY[1]',
-        "codex": f"RUN[touch {path}] ;; SAY[1]",
-    }[backend]
+    writes = f'TOOL[Write {{"file_path": "{path}", "content": "x"}}] ;; SAY[1]'
+    if backend == "codex":
+        writes = f"RUN[touch {path}] ;; SAY[1]"
     # Codex runs it in its sandbox, which refuses; Claude Code asks.
     agent.on_question = reject
     assert await agent.ask(session, writes) == "end_turn"
     assert not path.exists()
     asked = len(agent.questions)
-    assert asked == (backend == "claude")
+    assert asked == (backend != "codex")
     await choose(agent, session, "mode", MODES[backend][1])
     assert await agent.ask(session, writes) == "end_turn"
     assert len(agent.questions) == asked and path.exists()
+
+
+PROFILES = """default_permissions = ":workspace"
+[permissions.drop]
+description = "Writes to the drop alone"
+[permissions.drop.filesystem]
+":root" = "read"
+"{drop}" = "write"
+[permissions.forge]
+extends = ":workspace"
+[permissions.forge.network]
+enabled = true
+"""
+
+
+async def test_permission_profiles_of_the_person_are_modes_of_codex(lab: MakeLab) -> None:
+    both = lab("codex")
+    drop = both.directory("drop")
+    config = Path(both.env["CODEX_HOME"]) / "config.toml"
+    config.write_text(config.read_text().replace("\n\n", f"\n{PROFILES.format(drop=drop)}\n", 1))
+    here, there = Path(both.cwd) / "made.txt", Path(drop) / "made.txt"
+    flags = ("--backend", "codex", "--titles", "off")
+    async with started(both, *flags) as agent:
+        await agent.initialize()
+        session = await agent.new_session(both.cwd)
+
+        def listed() -> bool:
+            now = told(agent, session).get("configOptions")
+            names = choices(now, "mode")[-2:] if now else []
+            return names == ["permission-profile:drop", "permission-profile:forge"]
+
+        await agent.wait_for(listed, "the profiles")
+        assert values(told(agent, session)["configOptions"])["mode"] == "workspace-write"
+        assert (await choose(agent, session, "mode", "permission-profile:drop"))["mode"] == "permission-profile:drop"
+        assert await agent.ask(session, f"RUN[touch {here}; touch {there}] ;; SAY[1]") == "end_turn"
+        assert there.exists() and not here.exists()
+        wrong = {"sessionId": session, "configId": "mode", "value": "permission-profile:none"}
+        assert (await agent.fails("session/set_config_option", wrong)).code == -32602
+    async with started(both, *flags) as agent:
+        await agent.initialize()
+        await agent.load(session, both.cwd)
+        await knows(agent, session, mode="permission-profile:drop")
+        assert await agent.ask(session, f"RUN[touch {here}] ;; SAY[1]") == "end_turn"
+        assert not here.exists()
+        await choose(agent, session, "mode", "workspace-write")
+        assert await agent.ask(session, f"RUN[touch {here}] ;; SAY[1]") == "end_turn"
+        assert here.exists()
 
 
 @both_backends
@@ -154,6 +218,9 @@ async def test_options_hold_over_a_rest_a_killed_cli_and_a_load(lab: MakeLab, ba
             assert asked_with(place, backend) == (named, "low", False)
         opened = await agent.request("session/load", {"sessionId": session, "cwd": place.cwd, "mcpServers": []})
         assert wanted.items() <= values(opened["configOptions"]).items()
+        if backend == "claude":
+            # No turn runs with it before the restart.
+            await choose(agent, session, "model", "sonnet")
         await agent.request("session/close", {"sessionId": session})
     if backend == "codex":
         return
@@ -165,11 +232,63 @@ async def test_options_hold_over_a_rest_a_killed_cli_and_a_load(lab: MakeLab, ba
         shown = [text(obj(body, "content"), "text") for body in agent.heard(session, "user_message_chunk")]
         assert set(shown) == {"SAY[1]"}  # and no command that nobody typed
         assert await agent.ask(session, "SAY[1]") == "end_turn"
-        assert asked_with(place, backend)[1:] == ("low", False)
+        assert asked_with(place, backend) == ("claude-sonnet-5-5", "low", False)
         # The effort of the person's settings, or of the model, again.
         assert (await choose(agent, session, "effort", "default"))["effort"] == "medium"
         assert await agent.ask(session, "SAY[1]") == "end_turn"
         assert asked_with(place, backend)[1:] == ("medium", False)
+
+
+async def test_the_interactive_program_goes_round_its_modes_and_is_started_anew_for_a_model(lab: MakeLab) -> None:
+    place = lab("claude-tui")
+    settings = Path(place.env["CLAUDE_CONFIG_DIR"]) / "settings.json"
+    async with started(place) as agent:
+        await agent.initialize()
+        opened = await agent.request("session/new", {"cwd": place.cwd, "mcpServers": []})
+        session = text(opened, "sessionId")
+        assert values(opened["configOptions"])["mode"] == "default" == obj(opened, "modes")["currentModeId"]
+        assert choices(opened["configOptions"], "mode") == ["default", "acceptEdits", "plan", "auto"]
+        assert (await choose(agent, session, "model", "haiku"))["model"] == "haiku"
+        assert await agent.ask(session, "SAY[1]") == "end_turn"
+        assert place.model.requests[-1].body["model"] == OTHER_MODEL["claude"][1]
+        assert (await choose(agent, session, "model", "sonnet"))["model"] == "sonnet"
+        assert await agent.ask(session, "SAY[1]") == "end_turn"
+        await knows(agent, session, model="sonnet", effort="medium")
+        assert (await choose(agent, session, "effort", "high"))["effort"] == "high"
+
+        # In mid-turn a mode holds at once, a model is refused; a question has the keyboard.
+        turn = agent.prompt(session, "SAY[1] GATE[go] ;; SAY[1]")
+        await place.model.gate("go").reached()
+        assert (await choose(agent, session, "mode", "plan"))["mode"] == "plan"
+        assert agent.heard(session, "current_mode_update")[-1]["currentModeId"] == "plan"
+        busy = {"sessionId": session, "configId": "model", "value": "opus"}
+        assert (await agent.fails("session/set_config_option", busy)).code == -32600
+        place.model.gate("go").set()
+        assert (await turn.answer())["stopReason"] == "end_turn"
+        assert "sonnet" in text(place.model.requests[-1].body, "model")
+        assert obj(place.model.requests[-1].body, "output_config")["effort"] == "high"
+        await choose(agent, session, "mode", "default")
+        agent.on_question = leave_open
+        turn = agent.prompt(session, "RUN[touch made]")
+        question = await agent.question(session)
+        mode: JsonObject = {"sessionId": session, "modeId": "acceptEdits"}
+        assert "waits for an answer" in (await agent.fails("session/set_mode", mode)).message
+        question.choose(question.option("reject_once"))
+        await turn.answer()
+        await choose(agent, session, "mode", "plan")
+
+        wanted = {"model": "sonnet", "effort": "high", "mode": "plan"}
+        for pid in cli_processes(place, b"--settings"):
+            os.kill(pid, signal.SIGKILL)
+        assert await agent.ask(session, "SAY[1]") == "end_turn"
+        assert wanted.items() <= values(told(agent, session)["configOptions"]).items()
+        opened = await agent.request("session/load", {"sessionId": session, "cwd": place.cwd, "mcpServers": []})
+        assert wanted.items() <= values(opened["configOptions"]).items()
+    assert not settings.exists(), "the person's settings are what they were"
+    async with started(place) as agent:
+        await agent.initialize()
+        opened = await agent.request("session/load", {"sessionId": session, "cwd": place.cwd, "mcpServers": []})
+        assert {"effort": "high", "mode": "plan"}.items() <= values(opened["configOptions"]).items()
 
 
 async def ends(pid: int) -> None:

@@ -12,13 +12,13 @@ import pytest
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
 from .client import Client, Form, Question, reject
-from .conftest import MakeLab, served
+from .conftest import MakeLab, all_and_v2, both_and_codex_in_v2, served
 from .eliciting import eliciting
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
-both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
+both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
 DB: JsonObject = {
     "question": "Which db?",
@@ -49,10 +49,10 @@ def with_questions(lab: Lab) -> Lab:
 
 
 @pytest.fixture
-async def asking(lab: MakeLab, request: pytest.FixtureRequest) -> AsyncGenerator[tuple[Client, Lab]]:
+async def asking(lab: MakeLab, request: pytest.FixtureRequest, version: int) -> AsyncGenerator[tuple[Client, Lab]]:
     """A bridge whose CLIs may ask, and its lab; not initialized."""
     world = with_questions(lab(*served(request)))
-    async with started(world, "--titles", "off", "--verbose") as client:
+    async with started(world, "--titles", "off", "--verbose", version=version) as client:
         yield client, world
 
 
@@ -62,7 +62,7 @@ FORMS: JsonObject = {"elicitation": {"form": {}, "url": {}}}
 async def session_with_server(agent: Client, lab: Lab, backend: str) -> str:
     params: JsonObject = {
         "cwd": lab.cwd,
-        "mcpServers": [eliciting(lab)],
+        "mcpServers": [{"type": "stdio", **eliciting(lab)}],
         "_meta": {"acp-manifold": {"backend": backend}},
     }
     return text(await agent.request("session/new", params), "sessionId")
@@ -80,7 +80,7 @@ def fill(form: Form) -> None:
     form.accept(**{first: "SQLite", f"{first}_other": "it is fast", second: ["c", "a, b"] if many else "a, b"})
 
 
-@pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
+@all_and_v2
 async def test_questions_are_a_form_and_its_answers_reach_the_model(asking: tuple[Client, Lab], backend: str) -> None:
     agent, lab = asking
     await agent.initialize(**FORMS)
@@ -93,7 +93,7 @@ async def test_questions_are_a_form_and_its_answers_reach_the_model(asking: tupl
     if backend != "codex":
         assert '"Which db?"="SQLite"' in model_heard(lab) and "it is fast" in model_heard(lab)
         assert '"Which parts?"="c, "a, b""' in model_heard(lab)
-        assert form.params["toolCallId"] in {call["toolCallId"] for call in agent.heard(session, "tool_call")}
+        assert form.params["toolCallId"] in {call["toolCallId"] for call in agent.calls(session)}
     else:
         assert '"db":{"answers":["SQLite","user_note: it is fast"]}' in model_heard(lab)
         assert '"parts":{"answers":["a, b"]}' in model_heard(lab)
@@ -178,6 +178,43 @@ async def test_cancel_takes_a_form_back_a_late_answer_reaches_nobody_and_a_clien
     assert (await agent.form(session)).id != form.id
 
 
+async def on_newer_model(agent: Client, lab: Lab) -> str:
+    """A Codex session with a model that may ask without waiting."""
+    session = await agent.new_session(lab.cwd, "codex")
+    choice = {"sessionId": session, "configId": "model", "value": "gpt-6-sol"}
+    await agent.request("session/set_config_option", choice)
+    return session
+
+
+OPEN: JsonObject = {"questions": [{"title": "Which db?", "options": ["Postgres", "SQLite"]}, {"title": "Why?"}]}
+ASKS_ON = f"TOOL[request_user_input_async {json.dumps(OPEN)}] ;; "
+
+
+async def test_codex_goes_on_while_it_asks_and_the_answer_is_a_message_into_the_turn(
+    asking: tuple[Client, Lab],
+) -> None:
+    agent, lab = asking
+    await agent.initialize(**FORMS, session={"notices": {}})
+    session = await on_newer_model(agent, lab)
+    turn = agent.prompt(session, ASKS_ON + "TEXT<<at work >> GATE[on] TEXT<<and on>>")
+    form = await agent.form(session)
+    await agent.hears(session, "at work")
+    assert agent.said(session).startswith("Which db?") and list(form.fields) == [
+        "question_0",
+        "question_0_other",
+        "question_1",
+    ]
+    form.accept(question_0="SQLite", question_1="It is small.")
+    answer = "> Which db?\n\nSQLite\n\n> Why?\n\nIt is small."
+    assert (await turn.answer())["stopReason"] == "end_turn"
+    assert json.dumps(answer) in json.dumps(lab.model.requests[-1].body), "it cut the answer short"
+    assert agent.heard(session, "notice")[-1]["title"] != "Your answer came too late"
+
+    assert await agent.ask(session, ASKS_ON + "TEXT<<bye>>") == "end_turn"
+    assert agent.forms[-1] is not form
+    await agent.forms[-1].withdrawn.wait()
+
+
 async def test_questions_of_two_sessions_at_once_never_mix(asking: tuple[Client, Lab]) -> None:
     agent, lab = asking
     await agent.initialize(**FORMS)
@@ -193,7 +230,7 @@ async def test_questions_of_two_sessions_at_once_never_mix(asking: tuple[Client,
     assert "it is fast" in model_heard(lab)
 
 
-@both_backends
+@both_and_codex_in_v2
 async def test_an_mcp_server_asks_by_form_and_by_page(asking: tuple[Client, Lab], backend: str) -> None:
     agent, lab = asking
     await agent.initialize(**FORMS)
@@ -204,7 +241,7 @@ async def test_an_mcp_server_asks_by_form_and_by_page(asking: tuple[Client, Lab]
     assert await agent.ask(session, calls) == "end_turn"
     form, page = agent.forms
     assert text(form.params, "message") == "The MCP server probe asks: Who are you?"
-    known = {call["toolCallId"] for call in agent.heard(session, "tool_call")}
+    known = {call["toolCallId"] for call in agent.calls(session)}
     assert form.params["toolCallId"] in known and page.params["toolCallId"] in known
     assert page.params["mode"] == "url" and page.params["url"] == "https://example.org/login"
     told = model_heard(lab)

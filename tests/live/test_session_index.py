@@ -9,10 +9,12 @@ import pytest
 from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, obj, text
 
 from .client import Client
-from .conftest import MakeLab
+from .conftest import MakeLab, all_and_codex_in_v2
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
+
+MODELS = {"claude": "claude-", "codex": "gpt-"}
 
 AIR: JsonObject = {"jetbrains": {"air": {"version": 1, "capabilities": ["sessionIndex"]}}}
 
@@ -49,10 +51,10 @@ def beside(lab: Lab) -> Lab:
     return replace(lab, folder=folder, env={**lab.env, "OTHER_AGENT": str(folder)})
 
 
-@pytest.mark.parametrize("backend", ["claude", "codex"])
-async def test_a_followed_list_tells_own_and_foreign_changes(lab: MakeLab, backend: str) -> None:
+@all_and_codex_in_v2
+async def test_a_followed_list_tells_own_and_foreign_changes(lab: MakeLab, backend: str, version: int) -> None:
     here = lab(backend)
-    async with started(here, "--backend", backend) as agent:
+    async with started(here, "--backend", backend, version=version) as agent:
         await agent.initialize(_meta=AIR)
         await agent.request("_session/list/subscribe", {"cwd": here.cwd})
         session = await agent.new_session(here.cwd, backend)
@@ -61,7 +63,7 @@ async def test_a_followed_list_tells_own_and_foreign_changes(lab: MakeLab, backe
         here.model.gate("mid").set()
         await turn.answer()
         await tells(agent, session, state="idle")
-        async with started(beside(here), "--backend", backend) as other:
+        async with started(beside(here), "--backend", backend, version=version) as other:
             await other.initialize(_meta=AIR)
             foreign = await other.new_session(here.cwd, backend)
             await other.ask(foreign, "Something quite different SAY[1]")
@@ -70,8 +72,7 @@ async def test_a_followed_list_tells_own_and_foreign_changes(lab: MakeLab, backe
             await tells(agent, foreign, title="Of the other")
             rows = await agent.request("_session/batch_get", {"sessionIds": [foreign, "no-such", session]})
             assert [row["sessionId"] for row in as_objects(rows["sessions"])] == [foreign, session]
-            # Codex' list tells the model; Claude Code has no list, and what is read of its transcripts has none.
-            assert ("model" in details(as_objects(rows["sessions"])[0])) == (backend == "codex")
+            assert text(details(as_objects(rows["sessions"])[0]), "model").startswith(MODELS[backend])
 
             await other.request("_session/archive", {"sessionId": foreign})
             (update,) = [u for u in other.heard(foreign, "session_info_update") if "_meta" in u]
@@ -82,3 +83,20 @@ async def test_a_followed_list_tells_own_and_foreign_changes(lab: MakeLab, backe
             await other.request("session/delete", {"sessionId": foreign})
             await agent.wait_for(lambda: foreign in removed(agent), "the removal")
         assert text(changed(agent)[-1], "cwd") == here.cwd
+
+
+async def test_a_row_of_claude_code_tells_model_cost_and_source(lab: MakeLab) -> None:
+    here = lab("claude")
+    async with started(here, "--backend", "claude", "--titles", "off") as agent:
+        await agent.initialize(_meta=AIR)
+        session = await agent.new_session(here.cwd)
+        await agent.ask(session, "SAY[1]")
+        cost = obj(agent.heard(session, "usage_update")[-1], "cost")
+        await agent.request("session/close", {"sessionId": session})
+        params: JsonObject = {"sessionId": session, "cwd": here.cwd, "mcpServers": []}
+        copy = text(await agent.request("session/fork", params), "sessionId")
+        listed = await agent.request("session/list", {"_meta": {"jetbrains": {"air": {"list": {}}}}})
+        rows = {text(row, "sessionId"): details(row) for row in as_objects(listed["sessions"])}
+        assert rows[session]["cost"] == cost and cost["currency"] == "USD"
+        assert rows[copy]["forkedFrom"] == session and "cost" not in rows[copy]
+        assert rows[session]["model"] == rows[copy]["model"] == "claude-opus-5-5"

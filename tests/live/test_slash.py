@@ -11,14 +11,16 @@ import pytest
 from acp_manifold.translators.narrow import JsonObject, as_objects, text
 
 from .client import Client
-from .conftest import MakeLab
+from .conftest import MakeLab, all_and_codex_in_v2
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
-both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
-
-HOMES = {"claude": ("CLAUDE_CONFIG_DIR", ".claude"), "codex": ("CODEX_HOME", ".agents")}
+HOMES = {
+    "claude": ("CLAUDE_CONFIG_DIR", ".claude"),
+    "claude-tui": ("CLAUDE_CONFIG_DIR", ".claude"),
+    "codex": ("CODEX_HOME", ".agents"),
+}
 """Where a CLI looks for a person's skills, and for those of a project."""
 
 
@@ -33,7 +35,7 @@ def made_by_hand(lab: Lab, backend: str) -> None:
     home, project = Path(lab.env[HOMES[backend][0]]), Path(lab.cwd) / HOMES[backend][1]
     skill(home, "of-mine", "TEXT<<of mine>>")
     skill(project, "of-ours", "TEXT<<of ours>>")
-    if backend == "claude":
+    if backend != "codex":
         for folder, name in ((home, "my-own"), (project, "our-own")):
             (folder / "commands").mkdir(parents=True)
             (folder / "commands" / f"{name}.md").write_text(f"TEXT<<{name} got $ARGUMENTS>>\n")
@@ -57,11 +59,11 @@ async def says(agent: Client, session: str, words: str) -> str:
     return agent.said(session)[before:]
 
 
-@both_backends
-async def test_commands_are_offered_and_run(lab: MakeLab, backend: str) -> None:
+@all_and_codex_in_v2
+async def test_commands_are_offered_and_run(lab: MakeLab, backend: str, version: int) -> None:
     both = lab(backend)
     made_by_hand(both, backend)
-    async with started(both, "--backend", backend, "--titles", "off") as agent:
+    async with started(both, "--backend", backend, "--titles", "off", version=version) as agent:
         await agent.initialize()
         session = await agent.new_session(both.cwd)
         await offers(agent, session, {"compact", "clear", "status", "mcp", "skills", "rename", "init"})
@@ -84,10 +86,29 @@ async def test_commands_are_offered_and_run(lab: MakeLab, backend: str) -> None:
         await cleared(agent, both, session, backend)
 
 
+async def test_what_the_interactive_program_offers_runs_and_nothing_else_is_a_command(lab: MakeLab) -> None:
+    tui = lab("claude-tui")
+    made_by_hand(tui, "claude-tui")
+    (Path(tui.cwd) / ".claude" / "skills" / "hidden").mkdir()
+    (Path(tui.cwd) / ".claude" / "skills" / "hidden" / "SKILL.md").write_text("---\nuser-invocable: false\n---\nx\n")
+    async with started(tui, "--backend", "claude-tui") as agent:
+        await agent.initialize()
+        session = await agent.new_session(tui.cwd)
+        assert await says(agent, session, "/exit TEXT<<words>>") == "words"
+        names = {"clear", "compact", "init", "review", "rename", "of-mine", "of-ours", "my-own", "our-own"}
+        assert offered(agent, session) == names
+        await run_what_was_made(agent, tui, session, "claude-tui")
+        await says(agent, session, "now /compact")
+        assert tui.model.prompts()[-1] == "now /compact"
+        await compacted(agent, tui, session)
+        assert agent.heard(session, "compaction_update") or "ompact" in str(agent.heard(session, "tool_call"))
+        await cleared(agent, tui, session, "claude-tui")
+
+
 async def run_what_was_made(agent: Client, lab: Lab, session: str, backend: str) -> None:
     await says(agent, session, "/of-ours SAY[1]")
     assert "TEXT<<of ours>>" in str(lab.model.requests[-1].body)
-    if backend == "claude":
+    if backend != "codex":
         assert await says(agent, session, "/our-own Bob") == "our-own got Bob"
         assert await says(agent, session, "/my-own Eve") == "my-own got Eve"
         return
@@ -110,8 +131,9 @@ async def compacted(agent: Client, lab: Lab, session: str) -> None:
 async def cleared(agent: Client, lab: Lab, session: str, backend: str) -> None:
     """The id goes on with an empty context; what was is listed under another."""
     await agent.request("session/set_title", {"sessionId": session, "title": "Kept"})
-    model = {"claude": "haiku", "codex": "gpt-5.6-luna"}[backend]
-    await agent.request("session/set_config_option", {"sessionId": session, "configId": "model", "value": model})
+    model = {"claude": "haiku", "codex": "gpt-5.6-luna"}.get(backend, "")
+    if model:
+        await agent.set_option(session, "model", model)
     assert "begins anew" in await says(agent, session, "/clear")
     assert (await says(agent, session, "TEXT<<fresh>>")) == "fresh"
     assert model in text(lab.model.requests[-1].body, "model"), "what was chosen holds on"
@@ -122,7 +144,7 @@ async def cleared(agent: Client, lab: Lab, session: str, backend: str) -> None:
     await agent.request("session/close", {"sessionId": session})
     for one, has in ((session, "fresh"), (other, "now /compact")):
         before = len(agent.heard(one))
-        await agent.request("session/load", {"sessionId": one, "cwd": lab.cwd, "mcpServers": []})
+        await agent.load(one, lab.cwd)
         replayed = str([u for u in agent.heard(one)[before:] if "message_chunk" in text(u, "sessionUpdate")])
         assert [words in replayed for words in ("fresh", "now /compact")] == [has == "fresh", has != "fresh"]
         await offers(agent, one, {"compact", "of-mine"})

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from acp_manifold.translators.narrow import JsonObject, obj, text
+from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
 from .client import Client, Pending
+from .conftest import both_versions
 from .lab import Lab
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
-both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
+both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
 INJECTED: JsonObject = {"outcome": "injected"}
 
@@ -23,6 +24,7 @@ def steer(agent: Client, session: str, words: str, *, when_idle: str | None = No
     return agent.start("_session/steering", {"sessionId": session, "prompt": prompt, **meta})
 
 
+@both_versions
 @both_backends
 async def test_a_message_joins_the_running_turn_and_no_command_is_broken_off(
     agent: Client, both: Lab, backend: str
@@ -30,7 +32,7 @@ async def test_a_message_joins_the_running_turn_and_no_command_is_broken_off(
     session = await agent.new_session(both.cwd, backend)
     wait = "RUN[until [ -e go ]; do sleep 0.05; done; echo went] ;; TEXT<<not this>>"
     turn = agent.prompt(session, f"TEXT<<look >> {wait}")
-    await agent.wait_for(lambda: agent.heard(session, "tool_call"), "the command")
+    await agent.wait_for(lambda: agent.calls(session), "the command")
     assert await steer(agent, session, "TEXT<<steered >>").answer() == INJECTED
     (Path(both.cwd) / "go").touch()
     assert (await turn.answer())["stopReason"] == "end_turn"
@@ -48,9 +50,9 @@ async def test_a_message_joins_the_running_turn_and_no_command_is_broken_off(
     assert agent.said(session).split()[2:] == "first then the second".split()
 
     # A cancel ends the turn with all that was added to it, though the CLI has not looked at it yet.
-    calls = len(agent.heard(session, "tool_call"))
+    calls = len(agent.calls(session))
     turn = agent.prompt(session, "RUN[until [ -e never ]; do sleep 0.05; done]")
-    await agent.wait_for(lambda: len(agent.heard(session, "tool_call")) > calls, "the second command")
+    await agent.wait_for(lambda: len(agent.calls(session)) > calls, "the second command")
     assert await steer(agent, session, "TEXT<<never said>>").answer() == INJECTED
     agent.notify("session/cancel", {"sessionId": session})
     assert (await turn.answer())["stopReason"] == "cancelled"
@@ -60,13 +62,43 @@ async def test_a_message_joins_the_running_turn_and_no_command_is_broken_off(
     # A load tells it as it was: what was added is the person's, where it was said.
     await agent.request("session/close", {"sessionId": session})
     heard = len(agent.updates)
-    await agent.request("session/load", {"sessionId": session, "cwd": both.cwd, "mcpServers": []})
+    await agent.load(session, both.cwd)
     typed = [u for u in agent.updates[heard:] if u.session == session and u.kind == "user_message_chunk"]
     said = [text(obj(update.body, "content"), "text") for update in typed]
     assert [words for words in said if "steered" in words] == ["TEXT<<steered >>"]
     assert [words for words in said if "then the second" in words] == ["GATE[b] TEXT<<then the second>>"]
 
 
+@pytest.mark.parametrize("version", [2])
+@both_backends
+async def test_a_message_added_before_the_cli_is_up_is_told_where_it_is_in_the_conversation(
+    agent: Client, both: Lab, backend: str
+) -> None:
+    session = await agent.new_session(both.cwd, backend)
+    turn = agent.prompt(session, "GATE[early] TEXT<<said>>")
+    assert await steer(agent, session, "and this SAY[1]").answer() == INJECTED
+    both.model.gate("early").set()
+    assert (await turn.answer())["stopReason"] == "end_turn"
+    told = typed(agent, session)
+    assert [words for words, _ in told] == ["GATE[early] TEXT<<said>>", "and this SAY[1]"]
+    await agent.request("session/close", {"sessionId": session})
+    agent.updates.clear()
+    await agent.load(session, both.cwd)
+    assert typed(agent, session) == told
+
+
+def typed(agent: Client, session: str) -> list[tuple[str, str]]:
+    """What the person typed, by the rules of v2: words, and the id of the message they are in."""
+    messages: dict[str, list[str]] = {}
+    for body in agent.heard(session):
+        if body["sessionUpdate"] == "user_message":
+            messages[text(body, "messageId")] = [text(block, "text") for block in as_objects(body["content"])]
+        elif body["sessionUpdate"] == "user_message_chunk":
+            messages.setdefault(text(body, "messageId"), []).append(text(obj(body, "content"), "text"))
+    return [(words, message_id) for message_id, blocks in messages.items() for words in blocks]
+
+
+@both_versions
 @both_backends
 async def test_without_a_running_turn_the_client_prompts_or_a_turn_begins(
     agent: Client, both: Lab, backend: str

@@ -10,7 +10,7 @@ import pytest
 from acp_manifold.translators.narrow import as_objects, obj, text
 
 from .client import Client, leave_open
-from .conftest import MakeLab
+from .conftest import MakeLab, both_versions
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
@@ -29,7 +29,8 @@ def children(agent: Client, session: str) -> list[str]:
 
 
 def states(agent: Client, session: str) -> list[str]:
-    return [text(obj(body, "state"), "state") for body in agent.heard(session, "subagent_update")]
+    reports = [obj(body, "state") for body in agent.heard(session, "subagent_update") if "state" in body]
+    return [text(report, "state") for report in reports]
 
 
 async def listed(agent: Client, lab: Lab) -> list[str]:
@@ -37,14 +38,13 @@ async def listed(agent: Client, lab: Lab) -> list[str]:
     return [text(row, "sessionId") for row in as_objects(rows.get("sessions"))]
 
 
-async def loaded(agent: Client, lab: Lab, session: str) -> None:
-    await agent.request("session/load", {"sessionId": session, "cwd": lab.cwd, "mcpServers": []})
-
-
+@both_versions
 @pytest.mark.case("M01")
-async def test_codex_sub_agents_are_sessions_of_their_own_and_nothing_of_them_is_the_parents(lab: MakeLab) -> None:
+async def test_codex_sub_agents_are_sessions_of_their_own_and_nothing_of_them_is_the_parents(
+    lab: MakeLab, version: int
+) -> None:
     both = lab("codex")
-    async with started(both, "--backend", "codex", "--titles", "off") as agent:
+    async with started(both, "--backend", "codex", "--titles", "off", version=version) as agent:
         await agent.initialize(subagents={})
         session = await agent.new_session(both.cwd)
         agent.on_question = leave_open
@@ -57,12 +57,16 @@ async def test_codex_sub_agents_are_sessions_of_their_own_and_nothing_of_them_is
         await agent.wait_for(lambda: "idle" in states(agent, session), "the end of the sub-agent")
         assert agent.said(child, "agent_thought_chunk") == "hm"
         assert agent.said(child) == "firstinner words"
-        calls = [text(body, "title") for body in agent.heard(child, "tool_call")]
+        calls = [text(body, "title") for body in agent.calls(child)]
         assert calls == ["echo in", "echo asked"]
         # Not one word of it, nor a call, is in the session itself, but for its last words in the call that began it.
         assert agent.said(session) == "over"
-        assert [text(body, "name") for body in agent.heard(session, "tool_call")] == ["spawnAgent"]
+        assert [text(body, "name") for body in agent.calls(session)] == ["spawnAgent"]
         assert "inner words" in json.dumps(agent.heard(session, "tool_call_update")[-1])
+        if version == 2:
+            (given,) = agent.heard(child, "session_message")
+            assert (given["senderSessionId"], text(as_objects(given["content"])[0], "text")) == (session, INNER)
+            assert [text(body, "state") for body in agent.heard(child, "state_update")][-1] == "idle"
         assert await listed(agent, both) == [session]
 
         # One that works is work in the background; a cancel of the session's turn stops it too.
@@ -72,15 +76,24 @@ async def test_codex_sub_agents_are_sessions_of_their_own_and_nothing_of_them_is
         assert [text(task, "title") for task in as_objects(tasks.get("tasks"))] == ["SAY[1] GATE[never]"]
         running = agent.prompt(session, "GATE[other]")
         await both.model.gate("other").reached()
+        if version == 2:
+            # In v2 it can be stopped by itself.
+            second = children(agent, session)[1]
+            background = agent.heard(session, "state_update")[-1]["background"]
+            assert background == [{"type": "subagent", "sessionId": second}]
+            assert {"cancel": {}} in [body.get("capabilities") for body in agent.heard(session, "subagent_update")]
+            agent.notify("session/cancel", {"sessionId": second})
+            await agent.wait_for(lambda: not agent.heard(session, "state_update")[-1]["background"], "its end")
+            assert states(agent, session)[-1] == "idle" and not running.done
         agent.notify("session/cancel", {"sessionId": session})
         assert (await running.answer())["stopReason"] == "cancelled"
         await agent.wait_for(lambda: states(agent, session)[-1] == "idle", "the end of the second sub-agent")
-    async with started(both, "--backend", "codex", "--titles", "off") as agent:
+    async with started(both, "--backend", "codex", "--titles", "off", version=version) as agent:
         await agent.initialize(subagents={})
-        await loaded(agent, both, session)
+        await agent.load(session, both.cwd)
         again = children(agent, session)
         assert again[0] == child and agent.said(child) == "firstinner words"
-        assert [text(body, "title") for body in agent.heard(child, "tool_call")] == calls
+        assert [text(body, "title") for body in agent.calls(child)] == calls
         assert "inner words" not in agent.said(session) and states(agent, session)[-1] == "idle"
         # A later turn gives it more to do.
         thread = both_threads(both, session)[0]

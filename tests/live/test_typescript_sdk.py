@@ -50,7 +50,7 @@ async def test_the_typescript_sdks_draft_of_v2_drives_the_whole_life_of_a_sessio
     assert (report["unknown"], report["exit"]) == (-32002, 0)
     for backend in ("claude", "codex"):
         seen = obj(report, backend)
-        assert (seen["allowed"], seen["question"]) == ("end_turn", ["tool_call"])
+        assert (seen["allowed"], seen["question"]) == ("end_turn", ["command"])
         assert seen["states"] == ["running", "requires_action", "running", "idle"]
         assert f"out-of-{backend}" in str(seen["printed"])
         assert (seen["queued"], seen["cancelled"]) == (-32800, "cancelled")

@@ -12,7 +12,7 @@ import pytest
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
 from .client import Client
-from .conftest import MakeLab
+from .conftest import MakeLab, both_versions
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
@@ -35,7 +35,7 @@ EVERYTHING: JsonObject = {
     "subagents": {},
     "_meta": {"terminal_output": True, "unknown": {"x": 1}},
 }
-DEAD: JsonObject = {"name": "dead", "command": "/no/such/server", "args": [], "env": []}
+DEAD: JsonObject = {"type": "stdio", "name": "dead", "command": "/no/such/server", "args": [], "env": []}
 
 
 def said(words: str) -> JsonObject:
@@ -50,8 +50,7 @@ async def opened(agent: Client, lab: Lab) -> str:
 
 async def turn(agent: Client, session: str, *blocks: JsonObject) -> JsonObject:
     """Run a turn and give its answer."""
-    params = {"sessionId": session, "prompt": list(blocks), "_meta": {"anything": True}}
-    return await agent.request("session/prompt", params)
+    return await agent.say(session, blocks, _meta={"anything": True}).answer()
 
 
 def asked(lab: Lab) -> str:
@@ -81,10 +80,7 @@ async def look_at_a_turn(agent: Client, lab: Lab, session: str) -> None:
     assert "cachedReadTokens" in obj(answer, "usage")
     assert "print(17)" in asked(lab) and "base64" in asked(lab)
     assert agent.said(session, "agent_thought_chunk") == "hm"
-    (info,), output = metas(agent, session, "terminal_info"), metas(agent, session, "terminal_output")
-    assert "".join(text(piece, "data") for piece in output).strip() == "hi"
-    (ended,) = metas(agent, session, "terminal_exit")
-    assert (ended["terminal_id"], ended["exit_code"]) == (info["terminal_id"], 0)
+    look_at_the_command(agent, session)
 
     def of_the_dead() -> list[str]:
         titles = [text(body, "title") for body in agent.heard(session, "notice")]
@@ -92,6 +88,20 @@ async def look_at_a_turn(agent: Client, lab: Lab, session: str) -> None:
 
     # Claude Code is asked why first, which the turn does not wait for.
     assert await agent.wait_for(of_the_dead, "a notice") == ["MCP server dead can't be used"]
+
+
+def look_at_the_command(agent: Client, session: str) -> None:
+    """It printed, into a terminal, and ended."""
+    if agent.version == 2:
+        ends = [body for body in agent.heard(session, "terminal_update") if body.get("exitStatus")]
+        assert [body["exitStatus"] for body in ends] == [{"exitCode": 0}] and agent.shown(session).count("hi") == 1
+        (chunk,) = {body["terminalId"] for body in agent.heard(session, "terminal_output_chunk")}
+        assert ends[0]["terminalId"] == chunk
+        return
+    (info,), output = metas(agent, session, "terminal_info"), metas(agent, session, "terminal_output")
+    assert "".join(text(piece, "data") for piece in output).strip() == "hi"
+    (ended,) = metas(agent, session, "terminal_exit")
+    assert (ended["terminal_id"], ended["exit_code"]) == (info["terminal_id"], 0)
 
 
 async def look_at_a_replay(lab: Lab, backend: str, session: str) -> None:
@@ -111,12 +121,13 @@ async def look_at_a_replay(lab: Lab, backend: str, session: str) -> None:
         assert not agent.heard(session, "compaction_update") and not agent.heard(session, "notice")
 
 
-async def test_claude_code_tells_what_a_turn_holds(lab: MakeLab) -> None:
+@both_versions
+async def test_claude_code_tells_what_a_turn_holds(lab: MakeLab, version: int) -> None:
     both = lab("claude")
     search: JsonObject = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
     page = {"type": "web_search_result", "title": "ACP", "url": "https://acp.test", "encrypted_content": "x"}
     found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [page]}
-    async with started(both, "--backend", "claude", "--titles", "off") as agent:
+    async with started(both, "--backend", "claude", "--titles", "off", version=version) as agent:
         await agent.initialize(**EVERYTHING)
         session = await opened(agent, both)
         await look_at_a_turn(agent, both, session)
@@ -142,24 +153,27 @@ async def test_claude_code_tells_what_a_turn_holds(lab: MakeLab) -> None:
         assert "safeguards" in agent.said(session)
         assert await agent.ask(session, "/compact") == "end_turn"
         assert compactions(agent, session) == ["in_progress", "completed"]
-    await look_at_a_replay(both, "claude", session)
+    if version == 1:
+        await look_at_a_replay(both, "claude", session)
 
 
-async def test_codex_tells_what_a_turn_holds(lab: MakeLab) -> None:
+@both_versions
+async def test_codex_tells_what_a_turn_holds(lab: MakeLab, version: int) -> None:
     both = lab("codex")
     config = Path(both.env["CODEX_HOME"]) / "config.toml"
     config.write_text(config.read_text() + "\n[tools.update_plan]\nenabled = true\n")
     action = {"type": "search", "query": "acp", "queries": ["acp"]}
     search: JsonObject = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": action}
-    async with started(both, "--backend", "codex", "--titles", "off") as agent:
+    async with started(both, "--backend", "codex", "--titles", "off", version=version) as agent:
         await agent.initialize(**EVERYTHING)
         session = await opened(agent, both)
         await look_at_a_turn(agent, both, session)
 
         await agent.ask(session, f"PIECE[{json.dumps(search)}] SAY[1]")
-        assert "Search the web: acp" in [text(body, "title") for body in agent.heard(session, "tool_call")]
+        assert "Search the web: acp" in [text(body, "title") for body in agent.calls(session)]
         await agent.ask(session, 'TOOL[update_plan {"plan": [{"step": "a", "status": "in_progress"}]}] ;; SAY[1]')
-        entries = [as_objects(body["entries"]) for body in agent.heard(session, "plan")]
+        plans = [body.get("plan", body) for body in agent.heard(session, "plan" if version == 1 else "plan_update")]
+        entries = [as_objects(obj({"p": plan}, "p")["entries"]) for plan in plans]
         assert [(entry["content"], entry["status"]) for entry in entries[-1]] == [("a", "in_progress")]
 
         assert await agent.ask(session, "SAY[1] STOP[max_output_tokens]") == "max_tokens"
@@ -170,10 +184,11 @@ async def test_codex_tells_what_a_turn_holds(lab: MakeLab) -> None:
         assert await agent.ask(session, "SAY[1] USAGE[257000]") == "end_turn"
         assert await agent.ask(session, "SAY[1]") == "end_turn"
         assert compactions(agent, session) == ["in_progress", "completed"]
-    await look_at_a_replay(both, "codex", session)
+    if version == 1:
+        await look_at_a_replay(both, "codex", session)
 
 
-@pytest.mark.parametrize("backend", ["claude", "codex"])
+@pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 async def test_a_prompt_that_can_not_be_taken_loses_nothing(lab: MakeLab, backend: str) -> None:
     both = lab(backend)
     async with started(both, "--backend", backend, "--titles", "off") as agent:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         TurnEnd,
         Update,
     )
+    from acp_manifold.translators.wishes import Wishes
 
 Login: TypeAlias = Literal["in", "out", "unknown"]
 """`out` only when it is certain that the next prompt would fail for want of a login."""
@@ -83,6 +84,8 @@ class SessionSpec(NamedTuple):
     """Where its model requests go; it counts as a login. None: the CLI's own configuration counts."""
     system_prompt: SystemPrompt | None = None
     """What the model is told ahead of the conversation, behind the CLI's own instructions or in their place."""
+    wishes: Wishes | None = None
+    """What a client asked for that was written for another agent of the CLI."""
 
 
 class SessionRow(NamedTuple):
@@ -103,6 +106,10 @@ class SessionRow(NamedTuple):
     """Whether the store has it in its archive, or the query says that it is in ours."""
     model: str | None = None
     """The model it ran with last, where the store's list tells it."""
+    cost_usd: float | None = None
+    """What it has cost in US dollars, where the store tells it."""
+    forked_from: str | None = None
+    """The backend's id of the session it is a copy of, where the store tells it."""
 
 
 class ListQuery(NamedTuple):
@@ -325,7 +332,8 @@ class BackendSession(Protocol):
     async def interrupt(self) -> None:
         """Ask the CLI to stop the running turn; `prompt` then comes to its end.
 
-        May come at any moment of a turn, also before the CLI has heard of it. Does nothing when no turn runs.
+        May come at any moment of a turn, also before the CLI has heard of it. Stops what the CLI does of its own
+        accord (`OwnTurn`), too. Does nothing when no turn runs.
         """
         ...
 

@@ -28,7 +28,9 @@ OWN = {
     for plugin in (
         Plugin("login", "acp_manifold.bridge.cli_login:login"),
         Plugin("doctor", "acp_manifold.bridge.cli_doctor:doctor"),
+        Plugin("recordings", "acp_manifold.bridge.cli_recordings:recordings"),
         Plugin("sessions", "acp_manifold.bridge.cli_sessions:sessions"),
+        Plugin("view", "acp_manifold.bridge.cli_view:view"),
     )
 }
 """The bridge's own commands: imported when they are asked for, as those of adapters are."""

@@ -132,14 +132,17 @@ def _absent(backend: Backend, asked_for: bool) -> BackendReport:
 async def _examine(backend: Backend) -> BackendReport:
     seen = await backend.inspect()
     problems = list(seen.problems)
+    # A program that doesn't start is one problem: what it can't tell is not wrong as well.
+    starts = seen.version is not None or backend.program() is None
     sessions: int | None = None
     try:
         sessions = len(await backend.list(ListQuery(_ALL)))
     except BridgeError as exc:
-        problems.append(f"The sessions of {backend.label} can't be listed: {exc.message}")
+        if starts:
+            problems.append(f"The sessions of {backend.label} can't be listed: {exc.message}")
     status = await backend.status()
     login = _LOGINS[status.state]
-    if login == "out":
+    if login == "out" and starts:
         problems.append(
             f"{backend.label} has no login, so that it begins no sessions. {backend.auth.description} "
             "If you don't use it, name the one you use: --backend NAME"

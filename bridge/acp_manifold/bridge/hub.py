@@ -818,6 +818,10 @@ class Hub:
             for name, row in page.rows
         ]
 
+    def shown_id(self, key: Key) -> str:
+        """The id that clients know a backend's session by."""
+        return self._ledger.aliases(key.backend).get(key.id, key.id)
+
     async def tell(self, session_id: str, emit: Callable[[Update], None] | None) -> Told:
         """A session of a store, without opening it: what is known of it, and to `emit`, if given, its whole history.
 
@@ -835,7 +839,7 @@ class Hub:
             title = TitleRecord(normalise(row.title or ""), "none")
         if emit is not None:
             await located.backend.replay(row.id, emit)
-        return Told(self._ledger.aliases(key.backend).get(key.id, key.id), key.backend, row, title)
+        return Told(self.shown_id(key), key.backend, row, title)
 
 
 def _with_way_out(refusal: InvalidRequest) -> InvalidRequest:
@@ -856,7 +860,12 @@ def spec_of(setup: SessionSetup) -> SessionSpec:
     _check_directory("cwd", setup.cwd)
     for index, directory in enumerate(setup.additional_directories):
         _check_directory(f"additionalDirectories[{index}]", directory)
-    return SessionSpec(setup.cwd, setup.mcp_servers, setup.additional_directories, system_prompt=setup.system_prompt)
+    directories = setup.additional_directories
+    if setup.more_directories:
+        directories = (*directories, *(path for path in setup.more_directories if os.path.isdir(path)))
+    return SessionSpec(
+        setup.cwd, setup.mcp_servers, directories, system_prompt=setup.system_prompt, wishes=setup.wishes
+    )
 
 
 def _check_directory(field: str, path: str) -> None:

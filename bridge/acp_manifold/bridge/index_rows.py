@@ -49,16 +49,19 @@ def with_details(hub: Hub, page: Page) -> list[tuple[str, JsonObject]]:
 
 
 def _details(hub: Hub, backend: str, row: SessionRow) -> index.Details:
-    archived = hub.is_archived(backend, row)
     session = hub.by_key(Key(backend, row.id))
+    details = index.Details(
+        hub.is_archived(backend, row),
+        model=row.model,
+        forked_from=None if row.forked_from is None else hub.shown_id(Key(backend, row.forked_from)),
+        cost_usd=row.cost_usd,
+    )
     if session is None:
-        return index.Details(archived, model=row.model)
-    return index.Details(
-        archived,
+        return details
+    return details._replace(
         state=session.state,
         last_prompt_at=_moment(session.last_prompt_at),
         last_turn_ended_at=_moment(session.last_turn_ended_at),
-        model=row.model,
     )
 
 

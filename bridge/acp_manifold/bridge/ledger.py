@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from acp_manifold.translators.titles import Origin
 from acp_manifold.translators.values import NamedTuple
+
+from .private_db import connect, transaction
 
 if TYPE_CHECKING:
     import sqlite3
@@ -90,7 +91,7 @@ class Ledger:
         self._db: sqlite3.Connection | None = None
         self._usable = True
         self._kept_titles: dict[Key, TitleRecord | None] = {}
-        self._kept_aliases: dict[str, Key | None] = {}
+        self._kept_aliases: dict[str, Key] = {}
         self._kept_marks: dict[tuple[Key, Mark], bool] = {}
 
     def title(self, key: Key) -> TitleRecord | None:
@@ -122,9 +123,9 @@ class Ledger:
     def aliases(self, backend: str) -> dict[str, str]:
         """Our ids of a backend's sessions, by its id, where they differ."""
         rows = self._read("SELECT session, id FROM aliases WHERE backend = ?", (backend,))
-        found: dict[str, Key | None] = {str(row[0]): Key(backend, str(row[1])) for row in rows}
+        found = {str(row[0]): Key(backend, str(row[1])) for row in rows}
         found |= self._kept_aliases
-        return {key.id: session for session, key in found.items() if key is not None and key.backend == backend}
+        return {key.id: session for session, key in found.items() if key.backend == backend}
 
     def put_alias(self, session: str, key: Key) -> None:
         """Remember that `session` is the backend's `key`."""
@@ -182,7 +183,7 @@ class Ledger:
 
     def _save(self, db: sqlite3.Connection) -> None:
         """Write all of it, or nothing."""
-        with _transaction(db):
+        with transaction(db):
             _save_titles(db, self._kept_titles)
             _save_aliases(db, self._kept_aliases)
             _save_marks(db, self._kept_marks)
@@ -199,10 +200,10 @@ class Ledger:
         """The open file, if there is one that can be used."""
         if self._db is None and self._usable:
 
-            def connect() -> None:
-                self._db = _connect(self._path)
+            def opens() -> None:
+                self._db = connect(self._path, SCHEMA_VERSION, _upgrade, busy=BUSY_SECONDS)
 
-            self._guarded(connect)
+            self._guarded(opens)
         return self._db
 
     def _guarded(self, act: Callable[[], None]) -> bool:
@@ -247,17 +248,6 @@ class Ledger:
         return True
 
 
-@contextmanager
-def _transaction(db: sqlite3.Connection) -> Generator[None]:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        db.execute("ROLLBACK")
-        raise
-    db.execute("COMMIT")
-
-
 def _save_titles(db: sqlite3.Connection, titles: Mapping[Key, TitleRecord | None]) -> None:
     for key, record in titles.items():
         db.execute("DELETE FROM titles WHERE backend = ? AND id = ?", (key.backend, key.id))
@@ -265,11 +255,9 @@ def _save_titles(db: sqlite3.Connection, titles: Mapping[Key, TitleRecord | None
             db.execute("INSERT INTO titles VALUES (?, ?, ?, ?)", (key.backend, key.id, record.text, record.origin))
 
 
-def _save_aliases(db: sqlite3.Connection, aliases: Mapping[str, Key | None]) -> None:
-    for session, alias in aliases.items():
-        db.execute("DELETE FROM aliases WHERE session = ?", (session,))
-        if alias is not None:
-            db.execute("INSERT INTO aliases VALUES (?, ?, ?)", (session, alias.backend, alias.id))
+def _save_aliases(db: sqlite3.Connection, aliases: Mapping[str, Key]) -> None:
+    rows = [(session, alias.backend, alias.id) for session, alias in aliases.items()]
+    db.executemany("INSERT OR REPLACE INTO aliases VALUES (?, ?, ?)", rows)
 
 
 def _save_marks(db: sqlite3.Connection, marks: Mapping[tuple[Key, Mark], bool]) -> None:
@@ -279,40 +267,10 @@ def _save_marks(db: sqlite3.Connection, marks: Mapping[tuple[Key, Mark], bool]) 
             db.execute("INSERT INTO marks VALUES (?, ?, ?)", (key.backend, key.id, mark))
 
 
-def _connect(path: Path | None) -> sqlite3.Connection:
-    import sqlite3
-
-    if path is None:
-        db = sqlite3.connect(":memory:", isolation_level=None)
-    else:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
-    try:
-        _prepare(db)
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _prepare(db: sqlite3.Connection) -> None:
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = NORMAL")
-    if _version(db) == SCHEMA_VERSION:
-        return
-    with _transaction(db):
-        missing = {0: _SCHEMA + _SINCE_2, 1: _SINCE_2}.get(_version(db), "")
-        for statement in filter(str.strip, missing.split(";")):
+def _upgrade(db: sqlite3.Connection, found: int) -> None:
+    for schema in (_SCHEMA, _SINCE_2)[found:]:
+        for statement in filter(str.strip, schema.split(";")):
             db.execute(statement)
-        if missing:
-            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    if _version(db) != SCHEMA_VERSION:
-        raise OSError(f"made by another version (schema {_version(db)})")
-
-
-def _version(db: sqlite3.Connection) -> int:
-    return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _record(row: tuple[object, ...]) -> TitleRecord | None:

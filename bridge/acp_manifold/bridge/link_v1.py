@@ -97,16 +97,23 @@ class LinkV1(Link):
 
     def initialize(self, params: JsonObject, requested: int) -> JsonObject:
         """Take in what the client takes; see `Link.initialize`."""
-        self.can = client_capabilities(params)
+        if requested > v1.VERSION and "clientCapabilities" not in params:
+            # A client of a newer version that is served by this one; nobody else needs what reads it.
+            from acp_manifold.translators.acp.v2_requests import client_in_v1
+
+            self.can = client_in_v1(params)
+        else:
+            self.can = client_capabilities(params)
         backends = self.hub.backends.values()
         sse = any(backend.mcp_sse for backend in backends)
         return v1.initialize_result(__version__, auth_methods(backends, self.can), self.can, sse=sse)
 
     def _again(self, params: JsonObject, call: Call) -> JsonObject:
         """A second `initialize`, as agents of v1 take it."""
-        if as_int(params.get("protocolVersion")) is None:
+        requested = as_int(params.get("protocolVersion"))
+        if requested is None:
             raise requests.BadParams("protocolVersion", "is required and must be an integer")
-        return self.initialize(params, v1.VERSION)
+        return self.initialize(params, requested)
 
     def listener(self, session_id: str, *, history: bool = False) -> Listener:
         """See `Link.listener`."""

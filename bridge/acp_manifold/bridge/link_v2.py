@@ -119,6 +119,16 @@ class LinkV2(Link):
         methods = auth_methods(self.hub.backends.values(), self.can)
         return v2_requests.initialize_result(__version__, methods, self.can)
 
+    def notification(self, method: str, params: JsonObject) -> None:
+        """Take one notification; the session that a cancel names may be that of a sub-agent."""
+        named = params.get("sessionId")
+        if method == "session/cancel" and isinstance(named, str) and (of := v1.subagent_of(named)) is not None:
+            session = self.hub.find(of[0], self)
+            if session is not None:
+                session.stop_agent(of[1])
+                return
+        super().notification(method, params)
+
     def _again(self, params: JsonObject, call: Call) -> JsonObject:
         """A second `initialize`: only ahead of everything else, and never for another version."""
         requested = as_int(params.get("protocolVersion"))

@@ -177,11 +177,14 @@ class Child:
         return _how(self._process.returncode)
 
     def describe_exit(self) -> str:
-        """How it ended, as the end of a sentence, and the last it said on stderr, without the frames of a panic."""
+        """How it ended, as the end of a sentence, and the last it said on stderr."""
+        return f"{_how(self._process.returncode)}{self.last_words()}"
+
+    def last_words(self) -> str:
+        """The last it said on stderr, without the frames of a panic, to stand behind a sentence; "" for nothing."""
         said = _BACKTRACE.sub("", _ESCAPE.sub("", self.stderr_tail)).split("\n")
         lines = [line.rstrip()[-_TOLD_WIDTH:] for line in said if line.strip()]
-        told = "\n".join(lines[-_TOLD_LINES:])
-        return f"{_how(self._process.returncode)}; last on stderr:\n{told}" if told else _how(self._process.returncode)
+        return "; last on stderr:\n" + "\n".join(lines[-_TOLD_LINES:]) if lines else ""
 
     async def kill(self) -> None:
         """Kill its process group at once and wait until it is reaped."""

@@ -13,6 +13,7 @@ from acp_manifold.translators.updates import (
     BackgroundTask,
     Fault,
     MessageChunk,
+    OwnTurn,
     Plan,
     SessionState,
     ToolCall,
@@ -20,18 +21,13 @@ from acp_manifold.translators.updates import (
     Update,
 )
 
-from .errors import BridgeError
+from .errors import BackendFault, BridgeError
 
 if TYPE_CHECKING:
     from .turn import Turn
 
 
 State: TypeAlias = Literal["running", "requires_action", "idle"]
-
-
-def takes_in(turn: Turn, update: Update) -> bool:
-    """Whether an update shows that the CLI has taken in the prompt of the turn that runs."""
-    return turn.taken and isinstance(update, MessageChunk | ToolCall | Plan)
 
 
 class Progress:
@@ -46,13 +42,22 @@ class Progress:
         self._background = background
         self._tell = tell
         self._turn = False
+        self.own = False
+        """Whether the backend works though nobody has prompted it."""
         self._questions = 0
         self.now = SessionState("idle")
         """What was told last, without how a turn ended: that is news only once."""
 
+    def takes_in(self, turn: Turn, update: Update) -> bool:
+        """Whether an update shows that the CLI has taken in the prompt of the turn that runs."""
+        if self.own:
+            # What it still says of its own accord shows nothing.
+            return turn.taken and isinstance(update, MessageChunk) and update.role == "user"
+        return turn.taken and isinstance(update, MessageChunk | ToolCall | Plan)
+
     def runs(self) -> None:
-        """The prompt of a turn is taken in."""
-        self._turn = True
+        """The prompt of a turn is taken in; what the backend did of its own accord has become part of it."""
+        self._turn, self.own = True, False
         self._say()
 
     def ended(self, turn: Turn) -> None:
@@ -65,6 +70,13 @@ class Progress:
             self._say(outcome)
         elif isinstance(outcome, BridgeError):
             self._say(fault=Fault(outcome.code, outcome.message, outcome.data))
+
+    def works(self, update: OwnTurn) -> None:
+        """The backend works of its own accord, or has ended that."""
+        if self._turn or self.own == update.running:
+            return
+        self.own = update.running
+        self._say(update.end, Fault(BackendFault.code, update.failure) if update.failure is not None else None)
 
     def asks(self) -> None:
         """A question is put to the person."""
@@ -84,6 +96,6 @@ class Progress:
             self._say()
 
     def _say(self, end: TurnEnd | None = None, fault: Fault | None = None) -> None:
-        state: State = "requires_action" if self._questions else "running" if self._turn else "idle"
+        state: State = "requires_action" if self._questions else "running" if self._turn or self.own else "idle"
         self.now = SessionState(state, background=self._background())
         self._tell(self.now._replace(end=end, fault=fault) if self.now.state == "idle" else self.now)

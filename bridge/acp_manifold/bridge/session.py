@@ -24,11 +24,14 @@ from acp_manifold.translators.updates import (
     Message,
     MessageChunk,
     Notice,
+    OfSubagent,
     Options,
+    OwnTurn,
     Prompt,
     Question,
     SessionInfo,
     SessionState,
+    Subagent,
     TaskOutput,
     Text,
     ToolCallUpdate,
@@ -51,7 +54,7 @@ from .errors import (
 from .ledger import Key
 from .options import backend_option
 from .permissions import Questions
-from .progress import Progress, takes_in
+from .progress import Progress
 from .recent import Recent
 from .rest import Rest
 from .slot import Slot
@@ -166,6 +169,8 @@ class Session:
         self._told: tuple[ConfigOption, ...] = ()
         self._setting = anyio.Lock()
         """Held while an option changes: the changes are made in the order they were asked for."""
+        self._own_over: anyio.Event | None = None
+        """Set when the backend has stopped what it does of its own accord, once that was asked for."""
         self._slot = Slot(self, self._opening, self._opened)
         self._at_rest = anyio.Lock()
         """Held while the store is looked at or written with no CLI on the session."""
@@ -216,7 +221,7 @@ class Session:
         Attached clients hear the end of whatever is open, in the background too; nothing comes after it.
         """
         if self._slot.live is not None and not self._ending:
-            self._slot.live.abandon()
+            self._abandon(self._slot.live)
         self._ending = True
         self._settle_all()
         if self._tasks is not None:
@@ -300,6 +305,7 @@ class Session:
             mcp_servers=spec.mcp_servers or self.spec.mcp_servers,
             additional_directories=spec.additional_directories or self.spec.additional_directories,
             system_prompt=spec.system_prompt or self.spec.system_prompt,
+            wishes=spec.wishes or self.spec.wishes,
         )
         if wanted == self.spec:
             return
@@ -360,7 +366,7 @@ class Session:
 
     def update(self, update: Update) -> None:
         """An event of the backend: to every attached client."""
-        if self._ending or (self._muted and not isinstance(update, SessionInfo)):
+        if self._ending or (self._muted and not isinstance(update, SessionInfo | OwnTurn)):
             return  # A title is told by us.
         if not self.id:
             self._early.append(update)
@@ -370,25 +376,33 @@ class Session:
             if update == self._commands:
                 return
             self._commands = update
-        if isinstance(update, Options):
-            if self._serving is self.backend:
-                self._options = update.options
-                self._tell_options()
+        if isinstance(update, Options | OwnTurn):
+            self._changes(update)
             return
         turn = self.turns.running
-        if turn is not None and turn.message_id is None and takes_in(turn, update):
+        if turn is not None and turn.message_id is None and self.progress.takes_in(turn, update):
             self._take_in(turn, update)
         self.recent.add(update)
-        typed_in = (
-            turn.client if turn is not None and isinstance(update, MessageChunk) and update.role == "user" else None
-        )
-        for client in self.clients:
-            if client is not typed_in:
+        if turn is not None and isinstance(update, MessageChunk) and update.role == "user":
+            self._tell_typed(turn, update)
+        else:
+            for client in self.clients:
                 client.deliver(self.id, update)
-            elif turn is not None and isinstance(update, MessageChunk) and not turn.said_already(update):
-                client.echo(self.id, update)
-        if isinstance(update, ToolCallUpdate):
+        if isinstance(update, ToolCallUpdate | Subagent) or (
+            isinstance(update, OfSubagent) and isinstance(update.update, Subagent)
+        ):
             self.progress.look()
+
+    def _tell_typed(self, turn: Turn, update: MessageChunk) -> None:
+        """What was typed: to who typed it as an echo."""
+        if turn.goes_on(update) and turn.message_id is not None:
+            for client in self.clients:
+                client.deliver(self.id, Message("user", turn.prompt, turn.message_id))
+        for client in self.clients:
+            if client is not turn.client:
+                client.deliver(self.id, update)
+            elif not turn.said_already(update):
+                client.echo(self.id, update)
 
     def _take_in(self, turn: Turn, update: Update | None = None) -> None:
         """The conversation has the prompt now, as the first update that comes of it shows."""
@@ -398,6 +412,21 @@ class Session:
         for client in self.clients:
             client.deliver(self.id, Message("user", turn.prompt, message_id))
         self.progress.runs()
+
+    def _changes(self, update: Options | OwnTurn) -> None:
+        """What clients are told otherwise: the options with the backend among them, what the CLI does as the state."""
+        if isinstance(update, Options):
+            if self._serving is self.backend:
+                self._options = update.options
+                self._tell_options()
+            return
+        if update.failure is not None:
+            self.update(Notice("error", update.failure))
+        self.progress.works(update)
+        if not update.running and self._own_over is not None:
+            self._own_over.set()
+            self._own_over = None
+        self.changed()
 
     def _tell_state(self, state: SessionState) -> None:
         for client in self.clients:
@@ -436,7 +465,8 @@ class Session:
     def _asking(self, client: Client | None) -> Generator[None]:
         """Clients, and who follows the list, hear that something is asked, and that it is no more."""
         turn = self.turns.running
-        if client is not None and turn is not None and turn.taken and turn.message_id is None:
+        taken = turn is not None and turn.taken and not self.progress.own
+        if client is not None and turn is not None and taken and turn.message_id is None:
             self._take_in(turn)
         self.changed()
         if client is not None:
@@ -558,11 +588,16 @@ class Session:
         return added
 
     def cancel(self) -> None:
-        """Cancel the running turn and everything that waits; starts nothing."""
+        """Cancel what runs, prompted or of the CLI's own accord, and everything that waits; starts nothing."""
         for turn in self.turns.drain():
             turn.settle(CANCELLED)
+        live = self._slot.live
         if self.turns.running is not None:
             self.cancel_turn(self.turns.running)
+        elif self.progress.own and live is not None and self._tasks is not None:
+            self._own_over = self._own_over or anyio.Event()
+            self._tasks.start_soon(self._stop_own, live, self._own_over)
+            self.questions.withdraw()
 
     def cancel_turn(self, turn: Turn) -> None:
         """Cancel one turn: a waiting one ends at once, the running one as soon as its backend has heeded."""
@@ -575,6 +610,16 @@ class Session:
             self._tasks.start_soon(self._interrupt, turn, self._slot.live)
         # Behind the interrupt, for a CLI goes on with a turn whose question is refused.
         self.questions.withdraw()
+
+    async def _stop_own(self, live: BackendSession, over: anyio.Event) -> None:
+        """Have the backend stop what it does of its own accord: prompts wait until it has, or for the grace time."""
+        with anyio.move_on_after(self._grace):
+            try:
+                await live.interrupt()
+                await over.wait()
+            except BridgeError as exc:
+                logger.warning("session %s: the interrupt failed: %s", self.id, exc.message)
+        over.set()
 
     async def _interrupt(self, turn: Turn, live: BackendSession) -> None:
         """Have the backend stop; one that doesn't within the grace time is ended, and resumed by the next prompt."""
@@ -629,6 +674,8 @@ class Session:
             turn.settle(error)
 
     async def _prompt(self, turn: Turn) -> None:
+        if self._own_over is not None:
+            await self._own_over.wait()
         if self._setting.locked():
             async with self._setting:
                 pass
@@ -694,10 +741,15 @@ class Session:
         running, live = self.turns.running, self._slot.live
         self.cancel()
         if live is not None:
-            live.abandon()
+            self._abandon(live)
             self._muted = True
         if running is not None:
             running.scope.cancel()
+
+    def _abandon(self, live: BackendSession) -> None:
+        """Have the end of all that is open told: it is ended by us."""
+        live.abandon()
+        self.progress.works(OwnTurn(False, CANCELLED))
 
     # -- background work ------------------------------------------------------------------------
 
@@ -716,6 +768,18 @@ class Session:
         """End a background task of this session; raises what `BackendSession.stop_task` raises."""
         with self._working():
             await (await self._serving_task(task_id)).stop_task(task_id)
+
+    def stop_agent(self, agent: str) -> None:
+        """Have a sub-agent that works in the background stop, if there is one of this id; see `Subagent`."""
+        task = next((task for task in self._background() if task.agent == agent), None)
+        if task is not None and self._tasks is not None and not self._ending:
+            self._tasks.start_soon(self._stop_agent, task.id)
+
+    async def _stop_agent(self, task_id: str) -> None:
+        try:
+            await self.stop_task(task_id)
+        except BridgeError as exc:
+            logger.info("session %s: a sub-agent was not stopped: %s", self.id, exc.message)
 
     async def _serving_task(self, task_id: str) -> BackendSession:
         live = await self._slot.current()
@@ -812,7 +876,7 @@ class Session:
         """What goes on."""
         if len(self.questions):
             return "requires_action"
-        if not self.turns.idle:
+        if not self.turns.idle or self.progress.own:
             return "running"
         return "error" if self.failed else "idle"
 

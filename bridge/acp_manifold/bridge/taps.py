@@ -102,6 +102,11 @@ class Taps:
         if self.listener is not None:
             self.listener.note({**note, "process": place.number}, place.backend, place.session)
 
+    def dropped(self, backend: str, session: str | None, name: str, reason: str) -> None:
+        """A line that crossed reaches nobody, and why."""
+        if self.listener is not None:
+            self.listener.note({"note": "dropped", "name": name, "reason": reason}, backend, session)
+
     def keep(self, backend: str, session: str, root: Path, path: Callable[[], Path]) -> None:
         """Where a CLI keeps an open session: `path` finds it, below the `root` of its store, if anybody listens."""
         self._stores[backend, session] = root, path

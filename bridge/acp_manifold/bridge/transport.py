@@ -58,6 +58,10 @@ class Transport(Protocol):
         """How it ended, as the end of a sentence."""
         ...
 
+    def last_words(self) -> str:
+        """The last it said on stderr, to stand behind a sentence; "" for nothing."""
+        ...
+
     async def kill(self) -> None:
         """End it at once."""
         ...

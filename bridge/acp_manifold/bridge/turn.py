@@ -41,6 +41,8 @@ class Turn:
         self.message_id: str | None = None
         """What the conversation calls the prompt, once it has taken it in."""
         self._unnamed = False
+        self._heard = 0
+        """How many pieces of it the CLI has said under that name."""
         self.on_inserted: Callable[[str], None] | None = None
         """Called with that, before the clients are told anything that comes of it."""
         self._told = failed
@@ -70,6 +72,19 @@ class Turn:
         self.message_id, self._unnamed = message_id, unnamed
         if self.on_inserted is not None:
             self.on_inserted(message_id)
+
+    def goes_on(self, update: MessageChunk) -> bool:
+        """Whether this is more, under the prompt's name, than was told as the prompt: it is part of it from now on.
+
+        What is added before a CLI has been sent the prompt, one may send as one message with it.
+        """
+        if update.message_id is None or update.message_id != self.message_id:
+            return False
+        self._heard += 1
+        if self._heard <= len(self.prompt) or update.content not in self.added:
+            return False
+        self.prompt = (*self.prompt, update.content)
+        return True
 
     def said_already(self, update: MessageChunk) -> bool:
         """Whether a CLI says only now what was typed, which its client was told under a name of ours."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -21,6 +22,9 @@ DEBOUNCE_MS = 50
 STEP_MS = 20
 """With these two, a change was heard 30 ms after it was on disk; watchfiles 1.x wakes up once a step, idle or not."""
 
+RETRY = 5.0
+"""Seconds until directories that could not be watched are tried again: the system's watches may be used up."""
+
 
 class Watcher:
     """Subscriptions to files, and the loop that serves them."""
@@ -31,6 +35,8 @@ class Watcher:
         """The subscribed files by directory: there may be thousands, in few directories."""
         self._folders: dict[Path, list[Callable[[Path | None], None]]] = {}
         self._changed = anyio.Event()
+        self._failed = False
+        """Whether the watch that was begun last could not be, or broke off."""
 
     def watch(self, path: Path, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed` soon after the file at `path` appeared, grew or went; the returned function ends it."""
@@ -82,7 +88,7 @@ class Watcher:
         """Serve the subscriptions until cancelled."""
         while True:
             directories = self._directories()
-            self._changed = anyio.Event()
+            self._changed, self._failed = anyio.Event(), False
             if not directories:
                 await self._changed.wait()
                 continue
@@ -94,9 +100,13 @@ class Watcher:
                 finally:
                     # The watch's thread sleeps until its stop event is set: set it before cancelling.
                     stop.set()
+            if self._failed:
+                self._failed = False
+                with anyio.move_on_after(RETRY):
+                    await self._wait_for_other(directories)
 
     async def _wait_for_other(self, directories: frozenset[Path]) -> None:
-        while self._directories() == directories:
+        while not self._failed and self._directories() == directories:
             await self._changed.wait()
             self._changed = anyio.Event()
 
@@ -123,8 +133,9 @@ class Watcher:
             ):
                 self._tell({Path(name) for _, name in changes})
         except OSError as exc:
-            # A directory went away between the look and the watch: the next round looks again.
-            logger.info("file watch begins anew: %s", exc)
+            # Often a directory that went away between the look and the watch: the next round looks again.
+            logger.warning("What other programs change in %d folders is heard late: %s", len(directories), exc)
+            self._failed = True
             self._wake()
 
     def _tell(self, changed: set[Path] | None) -> None:
@@ -138,7 +149,7 @@ class Watcher:
             files |= changed & self._subscriptions.keys()
         for path in files:
             for callback in list(self._subscriptions.get(path, ())):
-                callback()
+                self._call(path, callback)
         for folder in list(self._folders):
             self._tell_folder(folder, changed)
 
@@ -149,7 +160,15 @@ class Watcher:
             self._wake()
         for callback in list(self._folders[folder]):
             for path in news:
-                callback(path)
+                self._call(path or folder, partial(callback, path))
+
+    @staticmethod
+    def _call(path: Path, callback: Callable[[], object]) -> None:
+        """Tell one subscriber; a fault of its own costs nobody else the watch."""
+        try:
+            callback()
+        except Exception:
+            logger.exception("A change of %s could not be taken in", path)
 
 
 def _resolved(path: Path) -> Path:

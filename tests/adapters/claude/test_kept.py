@@ -36,6 +36,18 @@ def test_mode_and_effort_hold_again_and_what_is_not_safe_does_not(tmp_path: Path
     assert again(tmp_path, known=False).chosen == {}
 
 
+def test_a_model_is_kept_until_a_turn_has_run_with_it(tmp_path: Path) -> None:
+    carried = again(tmp_path)
+    carried.choose("model", "haiku")
+    carried.keep()
+    back = again(tmp_path)
+    assert back.chosen == {"model": "haiku"}
+    back.keep()
+    assert again(tmp_path).chosen == {"model": "haiku"}
+    back.turn_began()
+    assert again(tmp_path).chosen == {} and back.chosen == {"model": "haiku"}
+
+
 def test_a_file_that_can_not_be_read_counts_as_none_and_old_ones_go(tmp_path: Path) -> None:
     (tmp_path / f"{A}.json").write_text("{")
     assert again(tmp_path).chosen == {}

@@ -15,8 +15,9 @@ from acp_manifold.adapters.claude import session as session_module
 from acp_manifold.bridge.backend import HttpServer, SessionSpec, StdioServer
 from acp_manifold.bridge.errors import BackendGone, SessionNotFound
 from acp_manifold.translators.narrow import JsonObject
-from acp_manifold.translators.updates import ToolCallUpdate
+from acp_manifold.translators.updates import Notice, ToolCallUpdate
 from tests.adapters.claude.scripted import Listener, hub, opened, saying
+from tests.bridge.editor import Refused, editor_on
 from tests.fakes.fake_claude import FakeClaude, ask, call, die, emit, end, leave, say, spawn, stderr, wait
 from tests.waiting import until
 
@@ -99,16 +100,60 @@ async def test_a_cli_that_exits_at_start_fails_the_first_prompt_with_the_cause(
 
 
 @pytest.mark.case("A04")
-async def test_a_cli_that_never_shakes_hands_is_given_up(
-    fake: FakeClaude, backend: ClaudeBackend, work: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("busy", [False, True])
+async def test_a_cli_that_never_shakes_hands_is_given_up_and_the_next_prompt_starts_another(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, monkeypatch: pytest.MonkeyPatch, busy: bool
 ) -> None:
     monkeypatch.setattr(session_module, "HANDSHAKE_LIMIT", 1.0)
-    fake.plays([wait("user")], mute=True)
-    with anyio.fail_after(5):
-        async with opened(backend, work) as session:
-            with pytest.raises(BackendGone, match=r"no answer to initialize within 1 s"):
-                await session.prompt(saying("x"))
-    assert not alive(fake.starts()[0]["pid"])
+    monkeypatch.setattr(session_module, "BUSY_HANDSHAKE_LIMIT", 1.5)
+    monkeypatch.setattr(session_module, "overloaded", lambda: busy)
+    fake.plays([stderr("waiting for the lock\n"), wait("user")], mute=True)
+    with anyio.fail_after(20):
+        async with editor_on(backend) as editor:
+            session = await editor.new(work)
+            with pytest.raises(Refused) as caught:
+                await editor.answer(editor.prompt(session, "x"))
+            (hung,) = [entry["pid"] for entry in fake.starts()]
+            told = caught.value.message
+            assert f"no answer to initialize within {'1.5' if busy else '1'} s" in told
+            assert "The next prompt starts it anew" in told and "acp-manifold doctor" in told
+            assert told.endswith("waiting for the lock")
+            monkeypatch.setattr(session_module, "HANDSHAKE_LIMIT", 20.0)
+            fake.plays([wait("user"), say("Hello"), end()])
+            assert (await editor.answer(editor.prompt(session, "y")))["stopReason"] == "end_turn"
+            assert not alive(hung)
+    assert fake.users(session) == ["y"]
+
+
+async def test_a_prompt_that_waits_long_for_the_cli_says_so_and_runs(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "START_PATIENCE", 0.05)
+    fake.plays([wait("user"), say("Hello"), end()], late="up")
+    with anyio.fail_after(20):
+        async with opened(backend, work, listener) as session, anyio.create_task_group() as tasks:
+            tasks.start_soon(session.prompt, saying("x"))
+            await listener.until(lambda: Notice in map(type, listener.updates))
+            fake.open("up")
+            await listener.until(lambda: listener.said == "Hello")
+    (notice,) = [update for update in listener.updates if isinstance(update, Notice)]
+    assert (notice.severity, notice.title) == ("info", "Claude Code is slow to start")
+
+
+@pytest.mark.case("A04")
+async def test_a_session_whose_cli_hung_before_its_first_prompt_has_another_for_it(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "HANDSHAKE_LIMIT", 0.5)
+    monkeypatch.setattr(session_module, "overloaded", lambda: False)
+    fake.plays([], mute=True)
+    with anyio.fail_after(20):
+        async with editor_on(backend) as editor:
+            session = await editor.new(work)
+            await until(lambda: fake.starts() and not alive(fake.starts()[0]["pid"]))
+            monkeypatch.setattr(session_module, "HANDSHAKE_LIMIT", 20.0)
+            fake.plays([wait("user"), say("Hello"), end()])
+            assert (await editor.answer(editor.prompt(session, "y")))["stopReason"] == "end_turn"
 
 
 @pytest.mark.case("A04")

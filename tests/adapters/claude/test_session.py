@@ -14,6 +14,7 @@ from anyio import lowlevel
 from acp_manifold.adapters.claude import ClaudeBackend
 from acp_manifold.bridge.backend import BackendSession, SessionSpec
 from acp_manifold.bridge.errors import BackendFault, BackendGone, LoginNeeded
+from acp_manifold.translators.choices import unaskable
 from acp_manifold.translators.forms import FormAnswer
 from acp_manifold.translators.updates import (
     Commands,
@@ -27,6 +28,7 @@ from acp_manifold.translators.updates import (
 )
 from tests.adapters.claude.scripted import Listener, hub, opened, saying
 from tests.fakes.fake_claude import FakeClaude, ask, call, emit, end, gate, raw, returns, say, wait
+from tests.noted import noted
 
 pytestmark = pytest.mark.anyio
 
@@ -43,6 +45,18 @@ async def test_a_turn_is_told_and_ends_with_its_result(
         command.name for update in listener.updates if isinstance(update, Commands) for command in update.commands
     ] == ["compact", "status", "mcp", "skills"]
     assert fake.users(session.id) == ["hi"]
+
+
+async def test_commands_that_change_right_behind_the_handshake_are_those_offered(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, listener: Listener
+) -> None:
+    """So Claude Code 2.1.332 tells the prompts of an MCP server that comes up; a busy machine reads both at once."""
+    fake.plays([], late_commands=[{"name": "probe:greet (MCP)", "description": "greets"}])
+    with anyio.fail_after(5):
+        async with opened(backend, work, listener) as session:
+            await session.prompt(saying("hi"))
+    told = [update for update in listener.updates if isinstance(update, Commands)]
+    assert "mcp__probe__greet" in [command.name for command in told[-1].commands]
 
 
 async def test_opening_a_session_does_not_wait_for_the_cli(
@@ -183,6 +197,59 @@ async def test_a_dialog_that_nobody_can_show_is_dismissed_and_told(
     assert answer["response"] == {"behavior": "cancelled"}
     (notice,) = [update for update in listener.updates if isinstance(update, Notice)]
     assert "permission_wizard" in notice.title
+
+
+@pytest.mark.parametrize(
+    ("answer", "response"),
+    [
+        (FormAnswer("accept", {"choice": "retry_fallback"}), {"behavior": "completed", "result": "retry_fallback"}),
+        (FormAnswer("accept", {"choice": "cancelled"}), {"behavior": "completed", "result": "cancelled"}),
+        (FormAnswer("accept"), {"behavior": "completed", "result": "cancelled"}),
+        (FormAnswer("decline"), {"behavior": "completed", "result": "cancelled"}),
+    ],
+)
+async def test_another_model_is_asked_after_a_refusal_only_if_the_person_says_so(
+    fake: FakeClaude,
+    backend: ClaudeBackend,
+    work: Path,
+    listener: Listener,
+    answer: FormAnswer,
+    response: dict[str, str],
+) -> None:
+    """The CLI asks so where its maker's service names another model, which no scripted model does."""
+    payload = {
+        "originalModel": "Fable",
+        "fallbackModel": "Opus",
+        "apiRefusalCategory": "bio",
+        "guidanceText": "Or wait",
+    }
+    request = {"subtype": "request_user_dialog", "dialog_kind": "refusal_fallback_prompt", "payload": payload}
+    asks = emit({"type": "control_request", "request_id": "r9", "request": request})
+    fake.plays([wait("user"), asks, wait("answer"), end("done")])
+    listener.form_answer = answer
+    with anyio.fail_after(5):
+        async with opened(backend, work, listener) as session:
+            await session.prompt(saying("hi"))
+    assert [answer["response"] for answer in fake.answers(session.id)] == [response]
+    (form,) = listener.forms
+    assert form.message == "Fable declined this request (bio). Retry with Opus?"
+    assert [choice.value for choice in form.fields[0].choices] == ["retry_fallback", "cancelled"]
+    assert unaskable(form) is None and form.fields[0].description == "Or wait"
+    (greeting,) = [entry["line"] for entry in fake.log() if "initialize" in str(entry.get("line"))]
+    assert greeting["request"]["supportedDialogKinds"] == ["refusal_fallback_prompt"]
+
+
+async def test_a_refusal_dialog_of_another_shape_is_dismissed(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path, listener: Listener
+) -> None:
+    request = {"subtype": "request_user_dialog", "dialog_kind": "refusal_fallback_prompt", "payload": {"models": 2}}
+    asks = emit({"type": "control_request", "request_id": "r9", "request": request})
+    fake.plays([wait("user"), asks, wait("answer"), end("done")])
+    with anyio.fail_after(5):
+        async with opened(backend, work, listener) as session:
+            await session.prompt(saying("hi"))
+    assert [answer["response"] for answer in fake.answers(session.id)] == [{"behavior": "cancelled"}]
+    assert listener.forms == []
 
 
 async def test_a_request_that_nobody_serves_is_refused_not_ignored(
@@ -378,3 +445,13 @@ async def test_a_session_that_cannot_take_an_update_does_not_stop_the_reader(
         async with opened(backend, work, Broken()) as session:
             assert (await session.prompt(saying("x"))).stop_reason == "end_turn"
     assert "could not be handled" in caplog.text
+
+
+async def test_a_line_that_nobody_knows_is_noted_and_the_turn_goes_on(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
+) -> None:
+    fake.plays([wait("user"), emit({"type": "system", "subtype": "brand_new"}), end("done")])
+    with anyio.fail_after(5), noted() as notes:
+        async with opened(backend, work) as session:
+            assert await session.prompt(saying("hi")) == TurnEnd("end_turn")
+    assert notes.dropped() == [("system brand_new", "not known here", "claude", session.id)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -115,9 +116,13 @@ def test_the_settings_are_for_the_persons_eyes_only_and_go_with_the_session(tmp_
     folder = tmp_path / "state"
     (tmp_path / "state").mkdir()
     (folder / "s1.json").write_text("left by an agent that was killed")
-    with settings_file(folder, "s1", "http://127.0.0.1:1/secret") as path:
+    status = tmp_path / "it's here.json"
+    with settings_file(folder, "s1", "http://127.0.0.1:1/secret", status) as path:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        hooks = json.loads(path.read_text())["hooks"]
+        settings = json.loads(path.read_text())
+        subprocess.run(settings["statusLine"]["command"], shell=True, input=b"{}", check=True, timeout=20)
+        assert status.read_bytes() == b"{}"
+        hooks = settings["hooks"]
         assert set(hooks) == set(HEARD)
         assert all(hook[0]["hooks"][0]["url"] == "http://127.0.0.1:1/secret" for hook in hooks.values())
     assert list(folder.iterdir()) == []

@@ -72,6 +72,7 @@ class ScriptedEvents:
             await anyio.sleep_forever()
         finally:
             self.withdrawn += 1
+            self._tell()
         return None
 
     async def ask_form(self, form: Form) -> FormAnswer:
@@ -83,6 +84,7 @@ class ScriptedEvents:
             await anyio.sleep_forever()
         finally:
             self.withdrawn += 1
+            self._tell()
         return WITHDRAWN
 
     def form_done(self, form_id: str) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from acp_manifold.adapters.codex import CodexBackend
 from acp_manifold.adapters.codex.config import thread_params
-from acp_manifold.adapters.codex.endpoint import configured, shown
+from acp_manifold.adapters.codex.endpoint import at_its_provider, configured, shown
 from acp_manifold.bridge.backend import SessionSpec, StdioServer
-from acp_manifold.bridge.errors import BackendFault, LoginNeeded
+from acp_manifold.bridge.errors import BackendFault, InvalidRequest, LoginNeeded
 from acp_manifold.translators.auth import Account, AuthStatus, Endpoint
 from acp_manifold.translators.narrow import JsonObject, obj
 from acp_manifold.translators.updates import Text
@@ -114,6 +114,68 @@ async def test_a_thread_that_met_a_change_of_the_login_is_asked_for_again(fake: 
                 async with backend.session(spec, ScriptedEvents(), resume=session.id):
                     pass
     assert [len(fake.requests(f"thread/{how}")) for how in ("start", "resume")] == [2, 4]
+
+
+LOST = (
+    "Model provider `acp-manifold` not found",  # codex-cli 0.163.0
+    "This chat uses model provider “acp-manifold”, which is no longer configured. Restore it",
+)
+
+
+def refusal(words: str) -> JsonObject:
+    return {"error": {"code": -32600, "message": words}}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("words", LOST)
+async def test_a_thread_of_an_endpoint_that_is_gone_goes_on_where_the_person_has_configured(
+    fake: FakeCodex, work: Path, words: str
+) -> None:
+    config = Path(fake.env["CODEX_HOME"]) / "config.toml"
+    config.write_text('model_provider = "p"\n' + PROVIDER)
+    fake.replies("thread/resume", refusal(words), {"usual": True})
+    with anyio.fail_after(20):
+        async with running() as (backend, _):
+            async with backend.session(SessionSpec(str(work)), ScriptedEvents()) as session:
+                await session.prompt((Text("hello"),))
+            async with backend.session(SessionSpec(str(work)), ScriptedEvents(), resume=session.id):
+                pass
+    first, second = fake.requests("thread/resume")
+    assert "config" not in first and "modelProvider" not in second
+    own = obj(obj(second, "config"), "model_providers")
+    assert own == {"acp-manifold": {"name": "p", "base_url": "https://me:s3cr3t@gateway/v1/"}}
+
+
+@pytest.mark.anyio
+async def test_a_thread_that_keeps_its_provider_is_not_led_to_the_clients_endpoint(fake: FakeCodex, work: Path) -> None:
+    """What is said of a configured provider is joined with it: the person's own key would go there too."""
+    words = "failed to load configuration: Cannot change this thread's model provider from `p` to `acp-manifold`"
+    fake.replies("thread/resume", refusal(words))
+    with anyio.fail_after(20):
+        async with running() as (backend, _):
+            async with backend.session(SessionSpec(str(work)), ScriptedEvents()) as session:
+                await session.prompt((Text("hello"),))
+            spec = SessionSpec(str(work), endpoint=Endpoint("openai", "https://gateway/v1", {"X-A": "1"}))
+            with pytest.raises(InvalidRequest, match="go on with a copy") as refused:
+                async with backend.session(spec, ScriptedEvents(), resume=session.id):
+                    pass
+    assert refused.value.data == {"reason": "model_provider", "sessionId": session.id}
+    assert len(fake.requests("thread/resume")) == 1
+
+
+def test_openais_own_provider_is_said_as_codex_has_it_and_one_that_it_brings_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+    params: JsonObject = {"threadId": "t", "config": {"mcp_servers": {}}}
+    config = obj(at_its_provider(params), "config")
+    own: JsonObject = {"name": "OpenAI", "wire_api": "responses", "requires_openai_auth": True}
+    assert config == {"mcp_servers": {}, "model_providers": {"acp-manifold": own}}
+    (tmp_path / "config.toml").write_text('openai_base_url = "https://proxy/v1"\n')
+    config = obj(at_its_provider(params), "config")
+    assert obj(config, "model_providers")["acp-manifold"] == {**own, "base_url": "https://proxy/v1"}
+    (tmp_path / "config.toml").write_text('model_provider = "ollama"\n')
+    assert at_its_provider(params) == {**params, "modelProvider": "ollama"}
 
 
 def test_the_configured_endpoint_has_the_headers_that_codex_sends() -> None:

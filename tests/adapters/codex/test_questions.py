@@ -179,3 +179,56 @@ async def test_what_can_not_be_had_here_is_declined_and_told_and_the_time_is_giv
     assert third["error"]["code"] == -32601
     titles = [update.title for update in events.updates if isinstance(update, Notice)]
     assert ["item/tool/call" in titles[0], "item/other/thing" in titles[1]] == [True, True]
+
+
+ASKS_ON = fx.completed(
+    {
+        "type": "agentMessage",
+        "id": "q1",
+        "text": "Why?",
+        "delivery": "async",
+        "questions": [{"title": "Why?", "options": ["a", "b"]}],
+    }
+)
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_a_question_that_is_not_waited_for_is_taken_back_with_its_turn(
+    fake: FakeCodex, work: Path, cancelled: bool
+) -> None:
+    ends = [fx.wait("interrupt"), fx.done("interrupted")] if cancelled else [fx.gate("on"), fx.done()]
+    fake.plays([ASKS_ON, ASKS_ON, *ends])
+    with anyio.fail_after(5):
+        async with one_session(work) as (session, events), anyio.create_task_group() as tasks:
+            tasks.start_soon(session.prompt, HELLO)
+            await events.until(lambda: events.forms)
+            if cancelled:
+                await session.interrupt()
+            fake.open("on")
+            await events.until(lambda: events.withdrawn == 1)
+    assert len(events.forms) == 1, "it is asked once"
+    assert fake.answers() == [], "Codex waits for none"
+
+
+async def test_an_answer_that_no_turn_takes_is_told(fake: FakeCodex, work: Path) -> None:
+    """The fake has no `turn/steer`: it is refused, as when the turn has just ended."""
+    fake.plays([ASKS_ON, fx.gate("on"), fx.done()])
+    with anyio.fail_after(5):
+        async with one_session(work) as (session, events), anyio.create_task_group() as tasks:
+            events.form_answer = FormAnswer("accept", {"question_0": "a"})
+            tasks.start_soon(session.prompt, HELLO)
+            await events.until(lambda: [update for update in events.updates if isinstance(update, Notice)])
+            fake.open("on")
+    (steered,) = fake.requests("turn/steer")
+    assert steered["input"][0]["text"] == "> Why?\n\na"
+    (notice,) = [update for update in events.updates if isinstance(update, Notice)]
+    assert notice.title == "Your answer came too late"
+
+
+async def test_a_message_whose_questions_are_none_asks_nothing(fake: FakeCodex, work: Path) -> None:
+    odd = {"type": "agentMessage", "id": "q1", "text": "Why?", "delivery": "async", "questions": ["Why?", 5]}
+    fake.plays([fx.completed(odd), fx.done()])
+    with anyio.fail_after(5):
+        async with one_session(work) as (session, events):
+            assert await session.prompt(HELLO) == TurnEnd("end_turn")
+    assert events.forms == [] and events.said == "Why?"

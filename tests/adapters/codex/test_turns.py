@@ -12,6 +12,7 @@ from acp_manifold.bridge.errors import BackendFault, InvalidParams, LoginNeeded
 from acp_manifold.translators.updates import Text, ToolCall, ToolCallUpdate, TurnEnd
 from tests.fakes import fake_codex as fx
 from tests.fakes.fake_codex import FakeCodex
+from tests.noted import noted
 
 from .scripted import ScriptedEvents, logged, one_session, running
 
@@ -281,3 +282,21 @@ async def test_the_end_of_a_session_interrupts_a_turn_whose_prompt_was_given_up(
                     tasks.cancel_scope.cancel()
                 fake.open("late")
     assert len(fake.requests("turn/interrupt")) == 1
+
+
+async def test_lines_that_reach_nobody_are_noted_with_the_reason(fake: FakeCodex, work: Path) -> None:
+    fake.plays(
+        [
+            fx.notify("turn/brandNew", threadId="$T", turnId="$U"),
+            fx.notify("item/agentMessage/delta", threadId="$T", turnId="another", itemId="m", delta="late"),
+            fx.notify("item/agentMessage/delta", threadId="stranger", turnId="x", itemId="m", delta="nobody's"),
+            fx.done(),
+        ]
+    )
+    with anyio.fail_after(5), noted() as notes:
+        async with one_session(work) as (session, _):
+            await session.prompt((Text("go"),))
+    dropped = notes.dropped()
+    assert ("turn/brandNew", "not known here", "codex", session.id) in dropped
+    assert ("item/agentMessage/delta", "turn another does not run", "codex", session.id) in dropped
+    assert ("item/agentMessage/delta", "thread stranger is not open here", "codex", None) in dropped

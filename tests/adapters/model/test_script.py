@@ -68,6 +68,8 @@ def test_a_script_that_ends_with_a_call_is_closed_with_a_word() -> None:
         (["SAY[1]", "[a file](file:///x)"], "SAY[1]"),
         (["one", "two"], "two"),
         (["<only>theirs</only>"], None),
+        (["<x><summary>Command SAY[3] ended</summary></x>"], "Command SAY[3] ended"),
+        (["<x><objective>no script</objective></x>"], None),
     ],
 )
 def test_the_prompt_is_told_from_what_a_cli_puts_beside_it(blocks: list[str], prompt: str | None) -> None:

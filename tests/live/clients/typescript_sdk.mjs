@@ -4,31 +4,20 @@
 // usage: node typescript_sdk.mjs NODE_MODULES ENTRY_POINT CWD COMMAND [ARGUMENT...]
 //   ENTRY_POINT: "stable" or "unstable", that of the SDK to use.
 
-import { spawn } from "node:child_process";
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import { Readable, Writable } from "node:stream";
-import { pathToFileURL } from "node:url";
+import { allowed, drive, news, sdk } from "./driven.mjs";
 
-const [nodeModules, entryPoint, cwd, command, ...words] = process.argv.slice(2);
-const name = entryPoint === "unstable" ? "@agentclientprotocol/sdk/unstable" : "@agentclientprotocol/sdk";
-const acp = await import(pathToFileURL(createRequire(join(nodeModules, "x.js")).resolve(name)).href);
+const [nodeModules, entryPoint, cwd, ...bridge] = process.argv.slice(2);
+const acp = await sdk(nodeModules, entryPoint === "unstable" ? "@agentclientprotocol/sdk/unstable" : "@agentclientprotocol/sdk");
 const { agent, client: ours } = acp.methods;
 
-const child = spawn(command, words, { stdio: ["pipe", "pipe", "inherit"] });
-const exited = new Promise((resolve) => child.on("exit", resolve));
 const said = new Map();
 const asked = [];
 const never = [];
-const waiting = [];
+const { hear, until } = news();
 
 function heard(sessionId, text) {
   said.set(sessionId, (said.get(sessionId) ?? "") + text);
-  for (const look of waiting.splice(0)) look();
-}
-
-async function hears(sessionId, text) {
-  while (!(said.get(sessionId) ?? "").includes(text)) await new Promise((resolve) => waiting.push(resolve));
+  hear();
 }
 
 function refuse(method) {
@@ -47,8 +36,7 @@ const app = acp
   })
   .onRequest(ours.session.requestPermission, ({ params }) => {
     asked.push(params.sessionId);
-    const { optionId } = params.options.find((option) => option.kind === "allow_once");
-    return { outcome: { outcome: "selected", optionId } };
+    return allowed(params);
   })
   .onRequest(ours.fs.readTextFile, refuse("fs/read_text_file"))
   .onRequest(ours.fs.writeTextFile, refuse("fs/write_text_file"))
@@ -66,7 +54,7 @@ async function converse(ctx, backend) {
   report.asked = asked.filter((id) => id === sessionId).length;
 
   const cancelled = prompt("TEXT<<stop me>> GATE[never] TEXT<<not said>>");
-  await hears(sessionId, "stop me");
+  await until(() => (said.get(sessionId) ?? "").includes("stop me"));
   await ctx.notify(agent.session.cancel, { sessionId });
   report.cancelled = await cancelled;
 
@@ -85,21 +73,11 @@ async function converse(ctx, backend) {
   return report;
 }
 
-const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
-const report = await app.connectWith(stream, async (ctx) => {
-  const greeting = await ctx.request(agent.initialize, {
-    protocolVersion: acp.PROTOCOL_VERSION,
+await drive(acp, app, bridge, {
+  greeting: {
     clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: true },
     clientInfo: { name: "acp-manifold tests", version: "0" },
-  });
-  const unknown = await ctx
-    .request(agent.session.prompt, { sessionId: "no-such", prompt: [{ type: "text", text: "x" }] })
-    .then(() => "answered", (error) => error.code);
-  const claude = await converse(ctx, "claude");
-  const codex = await converse(ctx, "codex");
-  return { greeting, unknown, claude, codex };
+  },
+  converse,
+  more: () => ({ never }),
 });
-child.stdin.end();
-report.exit = await exited;
-report.never = never;
-process.stdout.write(JSON.stringify(report) + "\n");

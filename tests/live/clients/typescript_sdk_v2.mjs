@@ -3,22 +3,15 @@
 //
 // usage: node typescript_sdk_v2.mjs NODE_MODULES CWD COMMAND [ARGUMENT...]
 
-import { spawn } from "node:child_process";
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import { Readable, Writable } from "node:stream";
-import { pathToFileURL } from "node:url";
+import { allowed, drive, news, sdk } from "./driven.mjs";
 
-const [nodeModules, cwd, command, ...words] = process.argv.slice(2);
-const name = "@agentclientprotocol/sdk/experimental/v2/unstable";
-const acp = await import(pathToFileURL(createRequire(join(nodeModules, "x.js")).resolve(name)).href);
+const [nodeModules, cwd, ...bridge] = process.argv.slice(2);
+const acp = await sdk(nodeModules, "@agentclientprotocol/sdk/experimental/v2/unstable");
 const { agent, client: ours } = acp.methods;
 
-const child = spawn(command, words, { stdio: ["pipe", "pipe", "inherit"] });
-const exited = new Promise((resolve) => child.on("exit", resolve));
 const updates = [];
 const asked = [];
-const waiting = [];
+const { hear, until } = news();
 
 // The conversation by the protocol's rules: a whole message takes the place of what was there, a chunk adds to it.
 function conversation(sessionId) {
@@ -38,20 +31,15 @@ const of = (sessionId) => updates.filter((params) => params.sessionId === sessio
 const idles = (sessionId) => of(sessionId).filter((update) => update.sessionUpdate === "state_update" && update.stopReason);
 const said = (sessionId) => conversation(sessionId).map((message) => message.text).join("\n");
 
-async function until(holds) {
-  while (!holds()) await new Promise((resolve) => waiting.push(resolve));
-}
-
 const app = acp
   .client({ name: "editor" })
   .onNotification(ours.session.update, ({ params }) => {
     updates.push(params);
-    for (const look of waiting.splice(0)) look();
+    hear();
   })
   .onRequest(ours.session.requestPermission, ({ params }) => {
     asked.push(params);
-    const { optionId } = params.options.find((option) => option.kind === "allow_once");
-    return { outcome: { outcome: "selected", optionId } };
+    return allowed(params);
   });
 
 async function converse(ctx, backend) {
@@ -116,20 +104,7 @@ async function converse(ctx, backend) {
   return report;
 }
 
-const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
-const report = await app.connectWith(stream, async (ctx) => {
-  const greeting = await ctx.request(agent.initialize, {
-    protocolVersion: acp.PROTOCOL_VERSION,
-    info: { name: "acp-manifold tests", version: "0" },
-    capabilities: {},
-  });
-  const unknown = await ctx
-    .request(agent.session.prompt, { sessionId: "no-such", prompt: [{ type: "text", text: "x" }] })
-    .then(() => "answered", (error) => error.code);
-  const claude = await converse(ctx, "claude");
-  const codex = await converse(ctx, "codex");
-  return { greeting, unknown, claude, codex };
+await drive(acp, app, bridge, {
+  greeting: { info: { name: "acp-manifold tests", version: "0" }, capabilities: {} },
+  converse,
 });
-child.stdin.end();
-report.exit = await exited;
-process.stdout.write(JSON.stringify(report) + "\n");

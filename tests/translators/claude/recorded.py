@@ -9,7 +9,7 @@ from pathlib import Path
 from acp_manifold.translators.claude.endings import Outcome
 from acp_manifold.translators.claude.frames import ControlResponse, TitleChanged, parse
 from acp_manifold.translators.claude.turn import Conversation
-from acp_manifold.translators.narrow import JsonObject, as_list, obj, text
+from acp_manifold.translators.narrow import JsonObject, as_list, as_object, obj, text
 from acp_manifold.translators.updates import (
     Diff,
     MessageChunk,
@@ -27,11 +27,13 @@ RECORDINGS = Path(__file__).parents[3] / "recordings" / "claude" / "2.1.332"
 
 
 def entries(scenario: str) -> list[JsonObject]:
-    """The lines of a recording behind its header."""
-    lines = (RECORDINGS / f"{scenario}.jsonl").read_text(encoding="utf-8").splitlines()
-    header: JsonObject = json.loads(lines[0])
-    assert header["cli_version"] == "2.1.332" and header["scenario"] == scenario
-    return [json.loads(line) for line in lines[1:]]
+    """What a recording has of the CLI or, if it is one of a transcript, of that."""
+    lines = (RECORDINGS / f"{scenario}.jsonl").read_bytes().split(b"\n")
+    header, *rows = [as_object(json.loads(line)) for line in lines if line]
+    version = header["cli_version"] if header["format"] == 1 else obj(header, "clis")["claude"]
+    assert version == "2.1.332" and header["scenario"] == scenario
+    leg = "store" if scenario.startswith("transcript-") else "backend"
+    return [row for row in rows if row.get("leg") == leg and "line" in row]
 
 
 def requests(scenario: str, subtype: str) -> list[JsonObject]:

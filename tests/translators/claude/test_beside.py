@@ -139,7 +139,7 @@ def test_a_sub_agent_has_a_conversation_of_its_own() -> None:
     )
     call, begun, thought, words, *_, ended, over, final = told
     assert isinstance(call, ToolCall) and isinstance(final, ToolCallUpdate) and final.status == "completed"
-    assert begun == Subagent("t", "running", "Look", "x")
+    assert begun == Subagent("t", "running", "Look", "x", "p")
     assert thought == OfSubagent("t", MessageChunk("thought", Text("hm"), "m"))
     assert words == OfSubagent("t", MessageChunk("agent", Text("I look"), "m"))
     inside = [update.update for update in told if isinstance(update, OfSubagent)]

@@ -6,7 +6,7 @@ import pytest
 
 from acp_manifold.translators.claude.permissions import Asked, answer, asked
 from acp_manifold.translators.narrow import JsonObject, as_objects, text
-from acp_manifold.translators.updates import Text
+from acp_manifold.translators.updates import CommandToRun, Text
 from tests.translators.claude.recorded import requests
 
 
@@ -27,6 +27,8 @@ def test_the_options_name_what_they_allow_and_for_how_long(touch: tuple[Asked, J
     ]
     assert question.tool_call.title == "touch made.txt && echo one && echo two >&2"
     assert question.tool_call.kind == "execute" and question.tool_call.status == "pending"
+    assert question.command == CommandToRun("touch made.txt && echo one && echo two >&2", "/project")
+    assert question.reason == "scripted"
 
 
 def test_allow_once_sends_the_input_back_and_no_permissions(touch: tuple[Asked, JsonObject]) -> None:

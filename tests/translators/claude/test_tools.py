@@ -62,6 +62,14 @@ def test_a_big_file_is_shown_by_its_changed_piece() -> None:
     assert isinstance(update, ToolCallUpdate) and update.content == (Diff("/w/a", "x", "y"),)
 
 
+def test_a_passage_of_a_big_file_is_whole_lines_and_says_where_it_is() -> None:
+    before = "row\n" * 100_000 + "a = 1  # b\n" + "row\n" * 100_000
+    structured = {"filePath": "/w/a", "oldString": "= 1", "newString": "= 2\n+ 3", "originalFile": before}
+    (update,) = outcome("t1", "Edit", {"content": "ok"}, structured, "/w")
+    assert isinstance(update, ToolCallUpdate)
+    assert update.content == (Diff("/w/a", "a = 1  # b\n", "a = 2\n+ 3  # b\n", line=100_001),)
+
+
 def test_a_fence_is_longer_than_any_in_the_text() -> None:
     assert fenced("a") == "```\na\n```"
     assert fenced("````\nx\n````\n") == "`````\n````\nx\n````\n`````"

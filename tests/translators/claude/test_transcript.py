@@ -95,6 +95,47 @@ def facts(*records: JsonObject) -> Facts:
     return gathered
 
 
+def answered(model: object, uuid: str) -> JsonObject:
+    return {**agent({"type": "text", "text": "x"}, uuid), "message": {"model": model, "content": [{"type": "text"}]}}
+
+
+def test_the_model_is_that_of_the_last_answer_in_whatever_order_they_are_read() -> None:
+    gathered = Facts()
+    for at, model in ((30, "opus"), (20, "haiku"), (40, "<synthetic>"), (50, "\ud800"), (60, 5), (35, "fable")):
+        gathered.add_last(answered(model, f"u{at}"), at)
+    assert gathered.model == "fable"
+
+
+@pytest.mark.parametrize(
+    ("said", "cost"),
+    [
+        ({"totalCostUSD": 0.25}, 0.25),
+        ({"totalCostUSD": 2}, 2.0),
+        ({"totalCostUSD": 2, "hasUnknownModelCost": True}, None),
+        ({"totalCostUSD": float("inf")}, None),
+        ({"totalCostUSD": 10**400}, None),
+        ({"totalCostUSD": True}, None),
+        ({}, None),
+    ],
+)
+def test_a_cost_counts_until_something_is_said_behind_it(said: JsonObject, cost: float | None) -> None:
+    gathered = Facts()
+    gathered.add_last({"type": "cost-state", **said}, 90)
+    gathered.add_last(answered("opus", "u1"), 80)
+    assert gathered.cost == cost
+    gathered.add_last(answered("opus", "u2"), 100)
+    assert gathered.cost is None
+    gathered.add_last({"type": "cost-state", "totalCostUSD": 1.5}, 110)
+    gathered.add_last({"type": "cost-state", **said}, 90)
+    assert gathered.cost == 1.5
+
+
+def test_a_copy_says_so_with_its_first_message() -> None:
+    copied: JsonObject = {"forkedFrom": {"sessionId": "source", "messageUuid": "m"}}
+    assert facts({**user("x", "u1"), **copied}, user("y", "u2")).forked_from == "source"
+    assert facts(user("x", "u1"), {**user("y", "u2"), **copied}).forked_from is None
+
+
 @pytest.mark.case("T05")
 def test_an_unnamed_session_is_called_by_what_was_typed_first() -> None:
     gathered = facts(

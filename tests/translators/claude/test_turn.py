@@ -8,7 +8,16 @@ from acp_manifold.translators.claude.endings import Failure
 from acp_manifold.translators.claude.frames import parse
 from acp_manifold.translators.claude.turn import Conversation
 from acp_manifold.translators.narrow import JsonObject
-from acp_manifold.translators.updates import MessageChunk, Text, ToolCallUpdate, ToolOutput, TurnEnd, Unknown, Update
+from acp_manifold.translators.updates import (
+    MessageChunk,
+    OwnTurn,
+    Text,
+    ToolCallUpdate,
+    ToolOutput,
+    TurnEnd,
+    Unknown,
+    Update,
+)
 from tests.translators.claude.recorded import tell
 
 IDLE: JsonObject = {"type": "system", "subtype": "session_state_changed", "state": "idle"}
@@ -50,6 +59,58 @@ def delta(words: str) -> JsonObject:
 
 def start(message_id: str) -> JsonObject:
     return {"type": "stream_event", "event": {"type": "message_start", "message": {"id": message_id}}}
+
+
+RUNNING: JsonObject = {**IDLE, "state": "running"}
+
+
+def lifecycle(state: str) -> JsonObject:
+    return {"type": "command_lifecycle", "command_uuid": "u1", "state": state}
+
+
+def test_a_prompt_behind_a_turn_of_the_clis_own_is_typed_when_that_is_over() -> None:
+    conversation = Conversation("/w")
+    assert feed(conversation, RUNNING, says("Noted")) == [
+        OwnTurn(running=True),
+        MessageChunk("agent", Text("Noted"), "m1"),
+    ]
+    conversation.begin("u1", (Text("go"),))
+    own = [lifecycle("queued"), says("on", "m2"), result(origin={"kind": "task-notification"})]
+    assert feed(conversation, *own) == [MessageChunk("agent", Text("on"), "m2")]
+    assert (conversation.stirred, conversation.outcome) == (False, None)
+    assert feed(conversation, lifecycle("started")) == [
+        OwnTurn(False, TurnEnd("end_turn")),
+        MessageChunk("user", Text("go"), "u1"),
+    ]
+    feed(conversation, result(user_message_uuids=["u1"]), IDLE)
+    assert (conversation.own, conversation.outcome) == (False, TurnEnd("end_turn"))
+
+
+@pytest.mark.parametrize("state", ["cancelled", "completed"])
+def test_a_prompt_that_never_began_behind_a_turn_of_the_clis_own_was_not_typed(state: str) -> None:
+    conversation = Conversation("/w")
+    feed(conversation, RUNNING)
+    conversation.begin("u1", (Text("go"),))
+    typed = [
+        update
+        for update in feed(conversation, lifecycle("queued"), lifecycle(state))
+        if not isinstance(update, OwnTurn)
+    ]
+    assert typed == ([] if state == "cancelled" else [MessageChunk("user", Text("go"), "u1")])
+    assert conversation.outcome == TurnEnd("cancelled" if state == "cancelled" else "end_turn")
+    assert conversation.own == (state == "cancelled")
+
+
+def test_a_turn_of_the_clis_own_that_fails_says_why_and_ends_with_the_process_at_the_latest() -> None:
+    conversation = Conversation("/w")
+    failed = result(is_error=True, result="API Error: 500", origin={"kind": "task-notification"})
+    assert feed(conversation, RUNNING, failed, IDLE) == [
+        OwnTurn(running=True),
+        OwnTurn(False, failure="API Error: 500"),
+    ]
+    feed(conversation, RUNNING)
+    assert conversation.abandon() == [OwnTurn(running=False)]
+    assert conversation.abandon() == []
 
 
 def test_a_finished_block_adds_only_what_was_not_streamed() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acp_manifold.translators.claude.endings import Failure
-from acp_manifold.translators.updates import Subagent, ToolCall, ToolCallUpdate, TurnEnd, Usage
+from acp_manifold.translators.updates import OwnTurn, Subagent, ToolCall, ToolCallUpdate, TurnEnd, Usage
 from tests.translators.claude.recorded import RECORDINGS, play, tell
 
 SCENARIOS = sorted(path.stem for path in RECORDINGS.glob("*.jsonl") if not path.stem.startswith("transcript-"))
@@ -118,6 +118,9 @@ def test_a_turn_that_the_cli_begins_itself_ends_no_prompt() -> None:
     assert len(played.outcomes) == 2
     said = [line for line in played.told if line.startswith("agent: ")]
     assert said == ["agent: word0 ", "agent: word1 "] * 3
+    begun, ended = (update for update in played.updates if isinstance(update, OwnTurn))
+    assert (begun, ended.running) == (OwnTurn(running=True), False)
+    assert ended.end is not None and ended.end.stop_reason == "end_turn"
 
 
 def test_what_a_local_command_prints_is_said_once() -> None:

@@ -43,8 +43,9 @@ class Recorded:
 def recorded(scenario: str) -> Recorded:
     """The recording of one scenario."""
     rows = [as_object(json.loads(row)) for row in (FOLDER / f"{scenario}.jsonl").read_bytes().split(b"\n") if row]
-    lines = [obj(row, "line") for row in rows[1:] if row["dir"] == "in"]
-    return Recorded(rows[0], lines, [obj(row, "line") for row in rows[1:] if row["dir"] == "out"])
+    of_codex = [row for row in rows[1:] if row.get("leg") == "backend" and "line" in row]
+    lines = [obj(row, "line") for row in of_codex if row["dir"] == "in"]
+    return Recorded(rows[0], lines, [obj(row, "line") for row in of_codex if row["dir"] == "out"])
 
 
 def translated(scenario: str, thread: str | None = None) -> list[Updates]:

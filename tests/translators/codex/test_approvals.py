@@ -7,7 +7,7 @@ import pytest
 from acp_manifold.translators.codex.approvals import Approval, approval_of, polite_refusal
 from acp_manifold.translators.codex.turn import Stream
 from acp_manifold.translators.narrow import JsonObject
-from acp_manifold.translators.updates import Diff, Text
+from acp_manifold.translators.updates import CommandToRun, Diff, Text
 
 from .recorded import recorded
 
@@ -27,6 +27,7 @@ def test_a_recorded_command_is_asked_about_with_its_reason() -> None:
     asked = approval(COMMAND, params)
     call = asked.question.tool_call
     assert (call.title, call.kind, call.content) == ("echo esc", "execute", (Text("scripted"),))
+    assert (asked.question.command, asked.question.reason) == (CommandToRun("echo esc", "/project"), "scripted")
     assert [(option.name, option.kind) for option in asked.question.options] == [
         ("Allow once", "allow_once"),
         ("Always allow commands that begin with `echo esc`", "allow_always"),

@@ -37,10 +37,25 @@ MODELS = wire.models(
 HELD = wire.opened(STARTED)
 
 
+OWN = wire.profiles(
+    {
+        "data": [
+            {"id": ":workspace", "allowed": True},
+            {"id": "dev", "description": "For development", "allowed": True},
+            {"id": "mine", "description": None, "allowed": True},
+            {"id": "forbidden", "allowed": False},
+        ]
+    }
+)
+
+
 def by_id(
-    held: Settings, configured: Settings = HELD, served: tuple[str, ...] | None = None
+    held: Settings,
+    configured: Settings = HELD,
+    served: tuple[str, ...] | None = None,
+    own: tuple[wire.Profile, ...] = (),
 ) -> dict[str, ConfigOption]:
-    return {option.id: option for option in wire.options(held, configured, MODELS, served)}
+    return {option.id: option for option in wire.options(held, configured, MODELS, served, own)}
 
 
 def values(option: ConfigOption) -> list[str]:
@@ -79,6 +94,29 @@ def test_what_no_mode_says_is_a_mode_of_its_own_and_one_can_go_back_to_it(own: J
     assert params.get("permissions") == configured.profile
     if configured.profile is None:
         assert params["sandboxPolicy"] == configured.sandbox
+
+
+def test_profiles_of_the_person_are_modes_that_ask_as_the_person_has_configured() -> None:
+    option = by_id(HELD, own=OWN)["mode"]
+    assert values(option)[4:] == ["permission-profile:dev", "permission-profile:mine"]
+    assert [choice.description for choice in option.choices[4:]] == [
+        "For development; approval policy on-request",
+        "approval policy on-request",
+    ]
+    for configured, asks in (
+        (HELD, ("on-request", "user")),
+        (HELD._replace(approval="never", sandbox={"type": "dangerFullAccess"}), ("on-request", "user")),
+        (HELD._replace(approval="untrusted"), ("untrusted", "user")),
+        (HELD._replace(approval="never", profile="mine"), ("never", "user")),
+    ):
+        params = wire.change("mode", "permission-profile:dev", HELD, configured, MODELS)
+        assert (params["approvalPolicy"], params["approvalsReviewer"]) == asks
+        assert params["permissions"] == "dev"
+        held = HELD._replace(approval=asks[0], profile="dev", sandbox={"type": "workspaceWrite"})
+        assert by_id(held, configured, own=OWN)["mode"].value == "permission-profile:dev"
+        # As long as it is not known to be one, and where it asks otherwise, it is what is configured.
+        assert by_id(held, configured)["mode"].value == "config"
+        assert by_id(held._replace(reviewer="auto_review"), configured, own=OWN)["mode"].value == "config"
 
 
 def test_a_mode_is_set_by_its_profile_which_codex_keeps() -> None:

@@ -52,7 +52,10 @@ def test_a_command_executes_unless_all_it_does_is_known_to_be_harmless(types: li
 
 def test_each_hunk_is_a_diff_of_its_own() -> None:
     patch = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n@@ -9 +9,2 @@ def f():\n x\n+y\n\\ No newline at end of file\n"
-    assert diffs_of(Change("/f", "update", None, patch)) == (Diff("/f", "a\nb\n", "a\nB\n"), Diff("/f", "x", "x\ny"))
+    assert diffs_of(Change("/f", "update", None, patch)) == (
+        Diff("/f", "a\nb\n", "a\nB\n"),
+        Diff("/f", "x", "x\ny", line=9),
+    )
     assert [hunk.line for hunk in hunks_of(patch)] == [1, 9]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_manifold.translators.codex.questions import ELICITATION, USER_INPUT, inquiry_of
+from acp_manifold.translators.codex.questions import ELICITATION, USER_INPUT, answer_text, inquiry_of, open_form
 from acp_manifold.translators.form_schemas import Unshowable
 from acp_manifold.translators.forms import FormAnswer, Value
 from acp_manifold.translators.narrow import JsonObject
@@ -85,3 +85,40 @@ def test_a_page_has_no_content_and_an_unknown_kind_can_not_be_shown() -> None:
     assert inquiry.respond(FormAnswer("accept")) == {"action": "accept", "content": None, "_meta": None}
     with pytest.raises(Unshowable):
         inquiry_of(ELICITATION, {**params, "mode": "openai/form"}, 7, {})
+
+
+OPEN: JsonObject = {
+    "type": "agentMessage",
+    "id": "call_1",
+    "text": "Which db?\n- Postgres\n- SQLite\n\nWhy?",
+    "delivery": "async",
+    "questions": [{"title": "Which db?", "options": ["Postgres", "SQLite", "SQLite"]}, {"title": "Why\nso?"}],
+}
+
+
+def test_questions_that_are_not_waited_for_are_one_form() -> None:
+    form = open_form(OPEN)
+    assert (form.id, form.call) == ("call_1", None) and "goes on" in form.message
+    assert [(field.name, field.kind, field.required, field.description) for field in form.fields] == [
+        ("question_0", "one", False, "Which db?"),
+        ("question_0_other", "text", False, "An answer of your own, or a note on what you picked."),
+        ("question_1", "text", False, "Why\nso?"),
+    ]
+    assert [choice.value for choice in form.fields[0].choices] == ["Postgres", "SQLite"]
+    alone = open_form({**OPEN, "questions": [{"title": "Why?", "options": None}]})
+    assert alone.message.startswith("Why?") and alone.fields[0].description is None
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"question_0": "SQLite"}, "> Which db?\n\nSQLite"),
+        ({"question_0": "SQLite", "question_0_other": "fast"}, "> Which db?\n\nSQLite (fast)"),
+        ({"question_0_other": "MySQL", "question_1": "so"}, "> Which db?\n\nMySQL\n\n> Why\n> so?\n\nso"),
+        ({}, ""),
+        ({"question_1": " "}, ""),
+    ],
+)
+def test_their_answers_are_a_message_that_repeats_the_questions(values: dict[str, Value], said: str) -> None:
+    assert answer_text(OPEN, FormAnswer("accept", values)) == said
+    assert answer_text(OPEN, FormAnswer("decline", values)) == ""

@@ -27,7 +27,8 @@ from .recorded import SCENARIOS, flat, items, recorded, said, translated
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_every_recorded_line_is_known(scenario: str) -> None:
     assert flat(translated(scenario)) is not None
-    assert recorded(scenario).header["cli_version"] == "0.163.0"
+    header = recorded(scenario).header
+    assert header.get("cli_version", obj(header, "clis").get("codex")) == "0.163.0"
 
 
 def test_a_turn_with_a_thought_and_text_is_told_piece_by_piece() -> None:
@@ -112,7 +113,7 @@ def test_a_file_change_shows_both_sides_of_each_file() -> None:
     (call,) = [update for update in updates if isinstance(update, ToolCall)]
     assert (call.title, call.kind) == ("Edit 4 files", "edit")
     assert call.content == (
-        Diff("/project/to.txt", "a\nb\n", "a\nB\n"),
+        Diff("/project/to.txt", "a\nb\n", "a\nB\n", moved_from="/project/from.txt"),
         Diff("/project/gone.txt", "bye\n", "", deleted=True),
         Diff("/project/new.txt", None, "hello\nworld\n"),
         Diff("/project/old.txt", "one\ntwo\nthree\n", "one\nTWO\nthree\n"),

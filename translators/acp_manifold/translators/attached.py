@@ -14,8 +14,12 @@ from urllib.parse import quote, unquote, urlsplit
 from .updates import BlobResource, Content, Image, ResourceLink, Text, TextResource
 
 _CONTEXT = re.compile(r'\s*<context ref="([^"\n]*)"[^>\n]*>\n(.*)\n</context>\s*', re.DOTALL)
-_LINK = re.compile(r"\s*\[@([^\]\n]*)\]\((/[^)\n]*|[^)\s]+)\)\s*")
-_UNSAFE = str.maketrans({'"': "%22", "\n": "%0A", "\r": "%0D", " ": "%20", "(": "%28", ")": "%29"})
+TARGET = r"(?:[^()\s]|\([^()\s]*\))+"
+"""What `target` makes of a URI, as a pattern."""
+_PATH = r"/(?:[^()\n]|\([^()\n]*\))*"
+_LINK = re.compile(rf"\s*\[@((?:(?!\]\()[^\n])*)\]\(({_PATH}|{TARGET})\)\s*")
+_UNSAFE = str.maketrans({'"': "%22", "\n": "%0A", "\r": "%0D", " ": "%20"})
+_PARENTHESES = str.maketrans({"(": "%28", ")": "%29"})
 
 
 def name_of(uri: str) -> str:
@@ -23,15 +27,39 @@ def name_of(uri: str) -> str:
     return unquote(urlsplit(uri).path).rstrip("/").rpartition("/")[2] or uri
 
 
+def label(name: str) -> str:
+    """A name between the brackets of a Markdown link."""
+    return name.replace("](", "] (").replace("\n", " ")
+
+
+def target(uri: str) -> str:
+    """A URI between the parentheses of a Markdown link."""
+    written = uri.translate(_UNSAFE)
+    return written if re.fullmatch(TARGET, written) else written.translate(_PARENTHESES)
+
+
 def link(uri: str, name: str | None = None) -> str:
-    """A resource where the person put it; a path stays as it is, since a model is to open it."""
-    shown = (name or name_of(uri)).replace("]", "").replace("\n", " ")
-    return f"[@{shown}]({uri if uri.startswith('/') else uri.translate(_UNSAFE)})"
+    """A resource where the person put it."""
+    return f"[@{label(name or name_of(uri))}]({target(uri)})"
+
+
+def link_to(uri: str, name: str | None = None) -> str:
+    """A thing that a model is to open: a file by its path, if that says all that the URI does."""
+    path = opened_by(uri)
+    if path is None or re.fullmatch(_PATH, path) is None:
+        return link(uri, name)
+    return f"[@{label(name or name_of(path))}]({path})"
+
+
+def opened_by(uri: str) -> str | None:
+    """The absolute path that says all that a URI does; None where there is none."""
+    parts = urlsplit(uri)
+    return None if parts.query or parts.fragment else file_path(uri)
 
 
 def context(resource: TextResource) -> str:
     """The text of a resource, for the end of the prompt."""
-    return f'<context ref="{resource.uri.translate(_UNSAFE)}">\n{resource.text}\n</context>'
+    return f'<context ref="{target(resource.uri)}">\n{resource.text}\n</context>'
 
 
 def is_context(said: str) -> bool:
@@ -62,14 +90,20 @@ def restored(blocks: Iterable[Content]) -> list[Content]:
         else:
             texts[match[1]] = match[2]
     out: list[Content] = []
+    # The link right before, if it may be that of what comes.
+    before: ResourceLink | None = None
     for block in rest:
         match = _LINK.fullmatch(block.text) if isinstance(block, Text) else None
+        about, before = before, None
         if match is not None:
             body = texts.pop(match[2], None)
-            uri = f"file://{quote(match[2])}" if match[2].startswith("/") else match[2]
+            path = match[2] if match[2].startswith("/") else None
+            uri = f"file://{quote(path)}" if path is not None else match[2]
             out.append(ResourceLink(uri, match[1]) if body is None else TextResource(uri, body))
-        elif isinstance(block, BlobResource | Image) and out and isinstance(said := out[-1], ResourceLink):
-            out[-1] = block._replace(uri=said.uri)
+            if body is None and path is None and match[1] == label(name_of(uri)):
+                before = ResourceLink(uri, match[1])
+        elif isinstance(block, BlobResource | Image) and about is not None:
+            out[-1] = block._replace(uri=about.uri)
         else:
             out.append(block)
     return [*out, *(TextResource(uri, body) for uri, body in texts.items())]

@@ -107,6 +107,10 @@ class Diff(NamedTuple):
     new: str
     deleted: bool = False
     """Whether the file is gone, and not only empty."""
+    line: int = 1
+    """Where `old` begins in the file as it was, counted from 1, as far as it is known; `old` is whole lines then."""
+    moved_from: str | None = None
+    """Where the file was before, if it was moved; absolute."""
 
 
 ToolContent: TypeAlias = Content | Diff
@@ -288,6 +292,8 @@ class Subagent(NamedTuple):
     state: Literal["running", "idle"]
     title: str | None = None
     description: str | None = None
+    prompt: str | None = None
+    """What it was told to do, where that is known."""
 
 
 class OfSubagent(NamedTuple):
@@ -307,6 +313,10 @@ class BackgroundTask(NamedTuple):
     """The command, or what the CLI calls the work."""
     tool_call_id: str | None = None
     """The call that began it: in progress, as clients see it, for as long as the work goes on."""
+    command: bool = False
+    """Whether it is a command, whose output that call tells."""
+    agent: str | None = None
+    """The sub-agent that works, by the id of its `Subagent`."""
 
 
 class TaskOutput(NamedTuple):
@@ -339,6 +349,16 @@ class SessionState(NamedTuple):
     """All that goes on though no turn needs it."""
 
 
+class OwnTurn(NamedTuple):
+    """The backend works though nobody has prompted it, or has ended that: a task in its background has ended, say."""
+
+    running: bool
+    end: TurnEnd | None = None
+    """How it ended, where the backend says so."""
+    failure: str | None = None
+    """Why it failed, in the backend's words."""
+
+
 class Unknown(NamedTuple):
     """A record of the backend that no translator knows; the caller passes it on or logs it."""
 
@@ -363,6 +383,7 @@ Update: TypeAlias = (
     | PlanText
     | Subagent
     | OfSubagent
+    | OwnTurn
 )
 """What a session tells its clients."""
 
@@ -395,6 +416,14 @@ class Option(NamedTuple):
     kind: OptionKind
 
 
+class CommandToRun(NamedTuple):
+    """A command that waits for consent."""
+
+    command: str
+    cwd: str
+    """Absolute."""
+
+
 class Question(NamedTuple):
     """A backend asks whether one tool call may run."""
 
@@ -402,3 +431,7 @@ class Question(NamedTuple):
     """The call in question, with enough of it for a dialog: title, kind, content, raw input."""
     options: tuple[Option, ...]
     """In the order to show; the first of kind `reject_once` refuses this one call and lets the turn go on."""
+    command: CommandToRun | None = None
+    """What the call runs, if it is about nothing but a command."""
+    reason: str | None = None
+    """Why it is asked, or what it is for, in the backend's words."""

@@ -10,6 +10,7 @@ from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_
 
 if TYPE_CHECKING:
     from acp_manifold.adapters.claude.kept import Kept
+    from acp_manifold.translators.claude.options import Held
 
 
 class Carried:
@@ -26,8 +27,14 @@ class Carried:
         """MCP servers whose fault was told, and that have not worked since: it is told once."""
         self.chosen: dict[str, str | bool] = {}
         """The options that were set, by id; the mode apart."""
+        self.wished: frozenset[str] = frozenset()
+        """The options whose first value a client has wished for in `_meta`, and that have had it."""
         self.bypass = False
         """Whether the next process is to be started so that it takes the mode that bypasses permissions."""
+        self._unused_model = False
+        """Whether no turn has run with the model that was set last: then the CLI does not keep it."""
+        self.held: Held | None = None
+        """What the last process has told of itself, where that is shown until the next one tells."""
         self._first: str | None = None
         self._mode: str | None = None
         self._restored = False
@@ -47,6 +54,7 @@ class Carried:
         for option, value in obj(before, "chosen").items():
             if isinstance(value, str | bool):
                 self.chosen[option] = value
+        self._unused_model = MODEL in self.chosen
 
     def keep(self) -> None:
         """Something was set: all that a process would not know by itself is kept, but for what is not safe unasked."""
@@ -56,9 +64,21 @@ class Carried:
         if self.mode not in (None, BYPASS):
             what["mode"] = self.mode
         # The model of the last answer the CLI keeps itself.
-        if chosen := {option: value for option, value in self.chosen.items() if option != MODEL}:
+        left_out = () if self._unused_model else (MODEL,)
+        if chosen := {option: value for option, value in self.chosen.items() if option not in left_out}:
             what["chosen"] = chosen
         self._kept.write(what)
+
+    def choose(self, option: str, value: str | bool) -> None:
+        """An option was set, the mode apart; `keep` is still to be called."""
+        self.chosen[option] = value
+        self._unused_model = self._unused_model or option == MODEL
+
+    def turn_began(self) -> None:
+        """A turn runs, with the model that was chosen."""
+        if self._unused_model:
+            self._unused_model = False
+            self.keep()
 
     def in_mode(self, mode: str) -> None:
         """The CLI tells the permission mode it is in."""

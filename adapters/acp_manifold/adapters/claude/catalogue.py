@@ -340,4 +340,7 @@ def _row(entry: Entry) -> SessionRow:
         title=visible(title.text) if title is not None else facts.first_typed,
         title_origin=title.origin if title is not None else None,
         archived=_says_archived(entry),
+        model=facts.model,
+        cost_usd=facts.cost,
+        forked_from=facts.forked_from,
     )

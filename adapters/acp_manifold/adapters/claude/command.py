@@ -51,6 +51,10 @@ def places(spec: SessionSpec, mcp_config: Path | None, carried: Carried) -> tupl
     """The arguments that say what a session has: its MCP servers, its directories, what the person has allowed."""
     words = [f"--mcp-config={mcp_config}"] if mcp_config is not None else []
     words += [f"--allowedTools={rule}" for rule in carried.rules]
+    if spec.wishes is not None:
+        if spec.wishes.only_tools is not None:
+            words.append(f"--tools={','.join(spec.wishes.only_tools)}")
+        words += [f"--disallowedTools={rule}" for rule in spec.wishes.denied_tools]
     return (*words, *(f"--add-dir={folder}" for folder in (*spec.additional_directories, *carried.folders)))
 
 

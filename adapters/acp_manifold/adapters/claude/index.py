@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from acp_manifold.adapters.claude.scan import Reading
 from acp_manifold.adapters.claude.transcripts import Mark, session_id_of
+from acp_manifold.bridge.private_db import connect, transaction
 from acp_manifold.translators.claude.listing import Facts
 
 if TYPE_CHECKING:
@@ -27,13 +28,13 @@ logger = logging.getLogger(__name__)
 Row: TypeAlias = tuple[object, ...]
 """What is kept of an entry, made by `row_of`."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 BUSY_SECONDS = 2.0
 """How long a worker thread waits for another bridge's write, which takes milliseconds."""
 
 _FACTS = (
     "first_cwd, last_cwd, custom, custom_at, generated, generated_at, first_typed, updated_at, "
-    "begun, has_message, sidechain"
+    "begun, has_message, sidechain, model, model_at, cost, cost_at, forked_from"
 )
 _READING = 'read_size, "end", anchor, searched, head, sought'
 _MARK = "size, mtime_ns, inode"
@@ -90,7 +91,7 @@ class Index:
         forgotten = [(os.fsencode(path),) for path in gone]
 
         def write(db: sqlite3.Connection) -> None:
-            with _transaction(db):
+            with transaction(db):
                 db.executemany("DELETE FROM transcripts WHERE path = ?", forgotten)
                 db.executemany(_PUT, rows)
 
@@ -104,7 +105,7 @@ class Index:
         if not self.usable or self._path is None:
             return True
         try:
-            with closing(_connect(self._path)) as db:
+            with closing(connect(self._path, SCHEMA_VERSION, _upgrade, busy=BUSY_SECONDS)) as db:
                 act(db)
         except sqlite3.OperationalError as exc:
             if getattr(exc, "sqlite_errorcode", None) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -133,47 +134,10 @@ def _moment(mtime_ns: int) -> str:
     return datetime.fromtimestamp(mtime_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    import sqlite3
-
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
-    try:
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = NORMAL")
-        _prepare(db)
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _prepare(db: sqlite3.Connection) -> None:
-    if _version(db) == SCHEMA_VERSION:
-        return
-    with _transaction(db):
-        if _version(db) < SCHEMA_VERSION:
-            db.execute("DROP TABLE IF EXISTS transcripts")
-            db.execute(_SCHEMA)
-            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    if _version(db) != SCHEMA_VERSION:
-        raise OSError(f"made by a later version (schema {_version(db)})")
-
-
-@contextmanager
-def _transaction(db: sqlite3.Connection) -> Generator[None]:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        db.execute("ROLLBACK")
-        raise
-    db.execute("COMMIT")
-
-
-def _version(db: sqlite3.Connection) -> int:
-    return int(db.execute("PRAGMA user_version").fetchone()[0])
+def _upgrade(db: sqlite3.Connection, found: int) -> None:
+    if found:
+        db.execute("DROP TABLE transcripts")
+    db.execute(_SCHEMA)
 
 
 def row_of(entry: Entry) -> Row | None:
@@ -189,6 +153,7 @@ def row_of(entry: Entry) -> Row | None:
         *(reading.size, reading.end, reading.anchor, reading.searched, reading.head, reading.sought),
         *(facts.first_cwd, facts.last_cwd, facts.custom, facts.custom_at, facts.generated, facts.generated_at),
         *(facts.first_typed, facts.updated_at, facts.begun, facts.has_message, facts.sidechain),
+        *(facts.model, facts.model_at, facts.cost, facts.cost_at, facts.forked_from),
     )
 
 

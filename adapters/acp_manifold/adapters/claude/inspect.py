@@ -25,7 +25,9 @@ async def inspection(program: Program | None, environ: Mapping[str, str]) -> Ins
         if program is not None:
             version = await version_told(checked_command(program, environ), child_environment(environ))
     except BackendGone as exc:
-        problems.append(exc.message if OVERRIDE in exc.message else f"{exc.message}. Install Claude Code anew")
+        named = program is not None and program.source == OVERRIDE
+        what = f"Correct or unset {OVERRIDE}" if named else "Install Claude Code anew"
+        problems.append(exc.message if OVERRIDE in exc.message else f"{exc.message}. {what}")
     problems += await to_thread.run_sync(_unreadable, store)
     held = await to_thread.run_sync(_held, config)
     return Inspection(version, store, held, tuple(problems))

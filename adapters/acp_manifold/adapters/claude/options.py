@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from acp_manifold.adapters.claude.carried import Carried
@@ -123,6 +123,25 @@ class SessionOptions:
         # Model and effort are yet to be told: those shown so far stay until then.
         self.changed()
 
+    def begin_with(self, wishes: Mapping[str, str]) -> None:
+        """Set what a client has wished for in `_meta`, once a session, where nothing was chosen since.
+
+        A model may be one that the CLI does not list; of the others, those that are not offered are passed over.
+        """
+        for option in (option for option in wire.ORDER if option in wishes and option not in self._carried.wished):
+            self._carried.wished |= {option}
+            if option in self._carried.chosen:
+                continue
+            value = wire.wished(self._menu, option, wishes[option])
+            if value is None:
+                logger.info("%s: _meta asks for a %s that is not offered: %.100s", self._name, option, wishes[option])
+                continue
+            self._control.post(wire.request(option, value, self._held))
+            self._carried.choose(option, value)
+            self._assume()
+        self._carried.keep()
+        self.changed()
+
     def refresh(self, *, typed: bool = False) -> None:
         """Have the process tell what holds.
 
@@ -154,10 +173,11 @@ class SessionOptions:
             model = wire.current_model(self._menu, self._held._replace(named=None))
             name = model.id if model is not None else self._held.model
             if name is not None:
-                self._carried.chosen[wire.MODEL] = name
+                self._carried.choose(wire.MODEL, name)
                 self._held = self._held._replace(named=name)
         if self._held.effort not in (None, before.effort):
-            self._carried.chosen[wire.EFFORT] = self._held.effort or ""
+            self._carried.choose(wire.EFFORT, self._held.effort or "")
+        if self._held != before:
             self._carried.keep()
 
     # -- what the process tells -------------------------------------------------------------------
@@ -173,6 +193,7 @@ class SessionOptions:
 
     def head(self, frame: JsonObject) -> None:
         """The head of a turn: what it runs with."""
+        self._carried.turn_began()
         told = (text(frame, "model"), text(frame, "output_style"))
         self._held = wire.running(self._held, frame)
         mode = as_str(frame.get("permissionMode"))
@@ -202,7 +223,7 @@ class SessionOptions:
         if option_id == wire.EFFORT and value == wire.DEFAULT:
             self._carried.chosen.pop(option_id, None)
         else:
-            self._carried.chosen[option_id] = value
+            self._carried.choose(option_id, value)
         self._carried.keep()
         if option_id == wire.FAST:
             # Told by no answer, but by the head of the next turn.

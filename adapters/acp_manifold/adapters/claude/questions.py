@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 from acp_manifold.bridge.backend import SessionEvents
 from acp_manifold.translators.claude import permissions
 from acp_manifold.translators.claude.frames import ControlRequest, PageDone
-from acp_manifold.translators.claude.input import control_answer, control_refusal
+from acp_manifold.translators.claude.input import REFUSAL_DIALOG, control_answer, control_refusal
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 from acp_manifold.translators.updates import Notice, ToolCallUpdate
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from acp_manifold.translators.claude.questions import Inquiry
 
 logger = logging.getLogger(__name__)
+
+_DISMISSED: JsonObject = {"behavior": "cancelled"}
+"""The answer to a dialog that was not answered."""
 
 _Ask: TypeAlias = Callable[[], Awaitable[JsonObject]]
 """Asks the person, and gives the answer for the CLI."""
@@ -67,6 +70,8 @@ class Questions:
         subtype = text(frame.request, "subtype")
         if subtype == "elicitation":
             self._begin(frame, partial(self._elicited, frame), {"action": "cancel"})
+        elif subtype == "request_user_dialog" and text(frame.request, "dialog_kind") == REFUSAL_DIALOG:
+            self._begin(frame, partial(self._refused, frame), _DISMISSED)
         elif subtype != "can_use_tool":
             self._not_served(frame, subtype)
         elif text(frame.request, "tool_name") == permissions.QUESTION_TOOL:
@@ -81,7 +86,7 @@ class Questions:
         if kind:
             # Of a kind that no host has said to show, so none should come. An error leaves a dialog open, and some
             # have no deadline (Claude Code 2.1.332): it counts as dismissed, by the only host there is.
-            self._send(control_answer(frame.id, {"behavior": "cancelled"}))
+            self._send(control_answer(frame.id, _DISMISSED))
         else:
             self._send(control_refusal(frame.id, f"This host does not serve {subtype or 'requests without a subtype'}"))
         what = f"a dialog ({kind})" if kind else f"`{subtype}`"
@@ -151,6 +156,18 @@ class Questions:
             logger.warning("%s: an MCP server's question was declined: %s", self._name, exc)
             self._events.update(not_asked(text(frame.request, "message"), str(exc)))
             return {"action": "decline"}
+        return await self._answered(inquiry)
+
+    async def _refused(self, frame: ControlRequest) -> JsonObject:
+        """A model has refused, and another may be asked."""
+        from acp_manifold.translators.claude import questions
+        from acp_manifold.translators.form_schemas import Unshowable
+
+        try:
+            inquiry = questions.of_refusal(obj(frame.request, "payload"), frame.id)
+        except Unshowable as exc:
+            logger.warning("%s: a dialog was dismissed: %s", self._name, exc)
+            return _DISMISSED
         return await self._answered(inquiry)
 
     async def _answered(self, inquiry: Inquiry) -> JsonObject:

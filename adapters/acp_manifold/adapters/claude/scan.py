@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from acp_manifold.adapters.claude.regular import opened
-from acp_manifold.translators.claude.listing import Facts
+from acp_manifold.translators.claude.listing import COST, Facts
 from acp_manifold.translators.claude.records import TITLE_MARK, Title, decode_line, title_of
 from acp_manifold.translators.narrow import JsonObject
 
@@ -35,6 +35,8 @@ the first prompt. Longer lines are passed over."""
 
 _MOST: Final = 1024 * 1024
 """Bytes read in one go at most; also what a file may grow by and still be searched for titles at once."""
+
+_COST_MARK: Final = f'"{COST}"'.encode()
 
 _ANCHOR: Final = 128
 """Bytes before the place that was read up to: while they are the same, so is what was read before."""
@@ -125,7 +127,7 @@ class Reading:
             elif self.end < rest_at:
                 self.end, self.anchor = rest_at, line[1 - _ANCHOR :] + b"\n"
             self.searched = at
-            if b'"assistant"' in line or b'"user"' in line or TITLE_MARK in line:
+            if b'"assistant"' in line or b'"user"' in line or TITLE_MARK in line or _COST_MARK in line:
                 for record in decode_line(line)[0]:
                     found = facts.add_last(record, at) or found
             if (found or self.size - at >= SEARCH_LIMIT) and at < rest_at:

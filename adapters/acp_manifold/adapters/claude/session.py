@@ -11,7 +11,7 @@ import json
 import logging
 import os
 from collections.abc import Callable
-from typing import Any, Final, Literal
+from typing import Any, Final
 from uuid import uuid4
 
 import anyio
@@ -26,6 +26,7 @@ from acp_manifold.adapters.claude.lock import SessionLock
 from acp_manifold.adapters.claude.options import SessionOptions
 from acp_manifold.adapters.claude.program import login_hint
 from acp_manifold.adapters.claude.questions import Questions
+from acp_manifold.adapters.claude.servers import McpServers
 from acp_manifold.adapters.claude.store import Store
 from acp_manifold.bridge.backend import Host, SessionEvents, SessionSpec
 from acp_manifold.bridge.errors import (
@@ -45,7 +46,6 @@ from acp_manifold.translators.claude.commands import commands
 from acp_manifold.translators.claude.compaction import kept_messages
 from acp_manifold.translators.claude.endings import Failure, failure_kind
 from acp_manifold.translators.claude.frames import (
-    FAULTS,
     CommandsChanged,
     ControlCancel,
     ControlRequest,
@@ -75,8 +75,14 @@ from acp_manifold.translators.updates import (
 
 logger = logging.getLogger(__name__)
 
-HANDSHAKE_LIMIT: Final = 60.0
+HANDSHAKE_LIMIT: Final = 20.0
 """Seconds a new process has to answer `initialize`; Claude Code 2.1.332 needs 0.3 to 1."""
+
+START_PATIENCE: Final = 5.0
+"""Seconds that a prompt waits for a new process before that is told."""
+
+BUSY_HANDSHAKE_LIMIT: Final = 60.0
+"""Seconds it has on a machine with more to do than it has processors: there it may only be waiting for its turn."""
 
 INTERRUPT_LIMIT: Final = 10.0
 """Seconds to wait for the receipt of an interrupt; the turn's own end is waited for elsewhere."""
@@ -101,6 +107,11 @@ _TITLE_SOURCE: Final = 4000
 
 _LAST_WORDS: Final = 2000
 """Characters at the end of stderr that may tell why a process ended."""
+
+
+def overloaded() -> bool:
+    """Whether this machine has had more to do, in the last minute, than it has processors for."""
+    return os.getloadavg()[0] > (os.cpu_count() or 1)
 
 
 class _Turn:
@@ -148,8 +159,9 @@ class ClaudeSession:
         self._store = store
         self._resumed = resumed
         self._conversation = Conversation(spec.cwd)
-        self._own_servers = frozenset(server.name for server in spec.mcp_servers)
         self._control = Control(self._send)
+        own = frozenset(server.name for server in spec.mcp_servers)
+        self._servers = McpServers(own, carried.told_faults, self._control, tasks, events, child.name)
         self._questions = Questions(
             tasks, self._send, events, spec.cwd, child.name, carried.remember, self._conversation.only_call
         )
@@ -181,6 +193,7 @@ class ClaudeSession:
         self._lock = lock
         self._endpoint = spec.endpoint
         self._system_prompt = spec.system_prompt
+        self._wishes = spec.wishes
         self._resetting = False
         """Whether the conversation was cleared, and no frame has told its new id."""
         self._stirred: anyio.Event | None = None
@@ -266,7 +279,12 @@ class ClaudeSession:
         turn = self._turn = _Turn()
         try:
             if not self._ready.is_set() and self._gone is None:
-                await turn.go.wait()
+                with anyio.move_on_after(START_PATIENCE):
+                    await turn.go.wait()
+                if not turn.go.is_set():
+                    words = f"The prompt waits for it, and fails if it does not answer in {HANDSHAKE_LIMIT:g} s."
+                    self._events.update(Notice("info", "Claude Code is slow to start", words))
+                    await turn.go.wait()
             await self._title.settled()
             if self._gone is not None:
                 raise self._end()
@@ -285,6 +303,7 @@ class ClaudeSession:
             if self._options.stale:
                 # Not asked before: the first prompt does not wait for it.
                 self._options.refresh()
+            self._servers.prompted(turn.ended.is_set)
             await turn.ended.wait()
             if typed_text(prompt).startswith("/"):
                 self._options.refresh(typed=True)
@@ -322,6 +341,9 @@ class ClaudeSession:
     async def interrupt(self) -> None:
         """Stop the running turn; see `BackendSession.interrupt`."""
         turn = self._turn
+        if turn is None and self._conversation.own:
+            self._conversation.interrupt()
+            await self._control.settle(self._control.post({"subtype": "interrupt"}), INTERRUPT_LIMIT)
         if turn is None or turn.ended.is_set():
             return
         turn.interrupted = True
@@ -331,7 +353,9 @@ class ClaudeSession:
                 turn.lookup.cancel()
             return
         self._conversation.interrupt()
-        for message in self._conversation.steered.open:
+        # Behind a turn of the CLI's own, the prompt itself is what is queued.
+        queued_prompt = (turn.uuid,) if self._conversation.own else ()
+        for message in (*queued_prompt, *self._conversation.steered.open):
             # An interrupt leaves what is queued, which Claude Code 2.1.332 would then begin.
             self._control.post({"subtype": "cancel_async_message", "message_uuid": message})
 
@@ -394,23 +418,28 @@ class ClaudeSession:
         self._set_gone("the session was closed")
 
     async def _shake_hands(self) -> None:
-        greeted = self._control.post(greeting(self._system_prompt))
+        greeted = self._control.post(greeting(self._system_prompt), self._introduced)
         # Behind the greeting and before any prompt, without waiting in between.
         routing = self._route()
         self._options.restore()
         try:
-            self._capabilities = await self._control.settle(greeted, HANDSHAKE_LIMIT)
+            await self._in_time(greeted)
             if routing is not None:
-                await self._control.settle(routing, HANDSHAKE_LIMIT)
+                await self._in_time(routing)
         except BackendGone:
             return
         except BackendFault as exc:
-            self._set_gone(f"Claude Code did not come up: {exc.message}")
+            self._set_gone(
+                f"Claude Code did not come up: {exc.message}. The next prompt starts it anew. Run it in a terminal, in "
+                f"the same directory, or `acp-manifold doctor`, to see what it waits for{self._child.last_words()}"
+            )
             await self._child.kill()
             return
         if self._resumed and not await self._has_it_alone():
             return
         self._options.greeted(self._capabilities)
+        if self._wishes is not None:
+            self._options.begin_with(self._wishes.options)
         self._tell_commands()
         self._ready.set()
         if self._turn is not None:
@@ -418,6 +447,23 @@ class ClaudeSession:
         else:
             self._options.refresh()
         self._tasks.start_soon(self._learn_models)
+
+    def _introduced(self, answer: JsonObject) -> None:
+        # As it is read: the next line may tell commands that are newer, those of an MCP server that came up.
+        self._capabilities = answer
+
+    async def _in_time(self, pending: Pending) -> JsonObject:
+        """The answer of a process that comes up; raises what `Control.settle` raises."""
+        limit = HANDSHAKE_LIMIT
+        with anyio.move_on_after(limit):
+            await pending.done.wait()
+        if not pending.done.is_set() and overloaded():
+            limit = max(limit, BUSY_HANDSHAKE_LIMIT)
+            with anyio.move_on_after(limit - HANDSHAKE_LIMIT):
+                await pending.done.wait()
+        if not pending.done.is_set():
+            raise BackendFault(f"it gave no answer to {pending.subtype} within {limit:g} s")
+        return await self._control.settle(pending, limit)
 
     async def _learn_models(self) -> None:
         """Find out what an endpoint that is not the maker's own serves, when nobody waits for anything."""
@@ -494,6 +540,8 @@ class ClaudeSession:
             handler(self, frame)
         elif self._conversation.unknown is not None:
             logger.debug("%s: unknown line %s/%s", self._child.name, raw.get("type"), raw.get("subtype"))
+            name = " ".join(filter(None, (text(raw, "type"), text(raw, "subtype"))))
+            taps.dropped("claude", self._id, name, "not known here")
         if self._stirred is not None:
             self._stirred.set()
             self._stirred = None
@@ -534,37 +582,11 @@ class ClaudeSession:
                 self._host.title_heard(NAME, self._id, visible(frame.title), "user")
 
     def _on_init(self, frame: Init) -> None:
+        self._servers.turn_began(frame)
         self._options.head(frame.raw)
         if frame.terminal_commands != self._carried.hidden:
             self._carried.hidden = frame.terminal_commands
             self._tell_commands()
-        if frame.mcp_servers:
-            self._look_after_servers(frame)
-
-    def _look_after_servers(self, frame: Init) -> None:
-        """Tell of MCP servers that can't be used, each once until it works."""
-        told = self._carried.told_faults
-        told -= {name for name, state in frame.mcp_servers if state == "connected"}
-        new = {name for name, state in frame.mcp_servers if state in FAULTS} - told
-        if new:
-            told |= new
-            self._tasks.start_soon(self._tell_faults, new)
-
-    async def _tell_faults(self, names: set[str]) -> None:
-        from acp_manifold.adapters.claude.commands import server_states
-        from acp_manifold.translators.claude.reports import fault
-
-        try:
-            answer = await server_states(self._control)
-        except BackendFault as exc:
-            logger.info("%s: why %s can't be used is not known: %s", self._child.name, sorted(names), exc.message)
-            answer = {}
-        why = {text(entry, "name"): fault(entry) for entry in as_objects(answer.get("mcpServers"))}
-        for name in sorted(names):
-            # Of the person's own servers it is enough to be told where that is no message in the conversation.
-            severity: Literal["error", "warning"] = "error" if name in self._own_servers else "warning"
-            logger.warning("%s: MCP server %s: %s", self._child.name, name, why.get(name))
-            self._events.update(Notice(severity, f"MCP server {name} can't be used", why.get(name)))
 
     def _on_commands(self, frame: CommandsChanged) -> None:
         self._capabilities = {**self._capabilities, "commands": frame.raw.get("commands")}

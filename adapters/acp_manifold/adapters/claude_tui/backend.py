@@ -69,7 +69,7 @@ class ClaudeTuiBackend(ClaudeBackend):
         env = {**person_environment(self._environ), "DISABLE_AUTOUPDATER": "1"}
         # Where the person has not said otherwise, they are asked, as by the `claude` backend: the program's own
         # default, auto mode, is meant for people who look at the terminal.
-        mode = None if default_mode(self._environ) else "default"
+        own = default_mode(self._environ)
         async with serve(
             command,
             env,
@@ -80,7 +80,8 @@ class ClaudeTuiBackend(ClaudeBackend):
             session_id,
             life,
             self._hooks,
-            mode=mode,
+            mode=own or "default",
+            own_mode=own is not None,
             resumed=resumed,
         ) as session:
             yield session

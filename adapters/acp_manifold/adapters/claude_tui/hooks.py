@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import secrets
+import shlex
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,19 +97,24 @@ async def serve_hooks(*, task_status: TaskStatus[HookServer]) -> None:
 
 
 @contextmanager
-def settings_file(folder: Path, session_id: str, url: str) -> Generator[Path]:
-    """The file that has the program call `url`, for as long as the context is open.
+def settings_file(folder: Path, session_id: str, url: str, status: Path) -> Generator[Path]:
+    """The file that has the program call `url` and tell how it stands, for as long as the context is open.
+
+    What Claude Code 2.1.332 tells the command of its status line, at its start and after each message, is the only
+    place where it says how much its context holds. Nothing of that is painted.
 
     Args:
         folder: A directory of ours; made if it is missing.
         session_id: Whose file it is: one that a killed agent has left is written anew.
         url: What to call.
+        status: The file that gets what a status line is told; one that is there keeps its permissions.
 
     Raises:
         OSError: It can't be written.
     """
     hook = {"type": "http", "url": url, "timeout": PATIENCE}
-    settings = {"hooks": {name: [{"hooks": [hook]}] for name in HEARD}}
+    line = {"type": "command", "command": f"cat >{shlex.quote(str(status))}"}
+    settings = {"hooks": {name: [{"hooks": [hook]}] for name in HEARD}, "statusLine": line}
     with private_file(folder / f"{session_id}.json", json.dumps(settings)) as path:
         yield path
 

@@ -116,7 +116,11 @@ class Keyboard:
         await self._standing.until(lambda: True if word.strip() in self.box else None, SEEN_LIMIT)
 
     async def enter(self) -> None:
-        """Press Enter, unless something has come to stand in the way of the input box: it could be a yes to that.
+        """Press Enter; raises what `press` does."""
+        await self.press(ENTER)
+
+    async def press(self, key: bytes) -> None:
+        """Press a key, unless something has come to stand in the way of the input box: it could be a yes to that.
 
         Raises:
             Occupied: The program waits for an answer to something else.
@@ -128,7 +132,7 @@ class Keyboard:
         dialog = self._screen.look().dialog
         if dialog is not None:
             raise self._standing.blocked(dialog)
-        await self._terminal.write(ENTER)
+        await self._terminal.write(key)
 
     def note(self, what: str) -> None:
         """Log that something did not happen, with what is on the screen."""

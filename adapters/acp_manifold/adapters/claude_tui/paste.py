@@ -59,6 +59,12 @@ def prompt(text: str) -> str:
     return text + BLANK if text.endswith("\\") else text
 
 
+def argument(text: str) -> str:
+    """What is to be typed behind a command that a client means."""
+    text = safe(text).strip()
+    return text + BLANK if text.endswith("\\") else text
+
+
 def pastes(text: str, *, whole: bool = False) -> list[bytes]:
     """What to write to the terminal for a text that is `safe`; each piece is to be seen before the next.
 

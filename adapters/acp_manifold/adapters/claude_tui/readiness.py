@@ -89,6 +89,11 @@ class Standing:
         )
 
     @property
+    def session_id(self) -> str | None:
+        """The session that it is about, by the registry."""
+        return as_str((record_of(self.record) or {}).get("sessionId"))
+
+    @property
     def is_ready(self) -> bool:
         """Whether a prompt can be typed now."""
         status = self.status

@@ -44,6 +44,17 @@ _MARKS: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = (
 
 _LEAVING: Final = re.compile(r"Press Ctrl-[CD] again to exit")
 
+_MODE: Final = re.compile(r"\b(manual mode|accept edits|plan mode|auto mode|bypass permissions|don't ask) on\b")
+_MODES: Final = {
+    "manual mode": "default",
+    "accept edits": "acceptEdits",
+    "plan mode": "plan",
+    "auto mode": "auto",
+    "bypass permissions": "bypassPermissions",
+    "don't ask": "dontAsk",
+}
+"""What the line below the input box calls the permission modes."""
+
 _CHOICE: Final = re.compile(r"^\s*❯ \S")
 
 
@@ -111,6 +122,14 @@ class Screen:
     def is_leaving(self) -> bool:
         """Whether one more Ctrl-C or Ctrl-D would end the program."""
         return any(_LEAVING.search(line) for line in self.lines[-4:])
+
+    @property
+    def mode(self) -> str | None:
+        """The permission mode that is named below the input box; None if none is: the line may say something else."""
+        lines = self.lines
+        first, end = _box_rows(lines)
+        found = _MODE.search("\n".join(lines[end:])) if first < end else None
+        return _MODES[found[1]] if found is not None else None
 
     def look(self) -> Sight:
         """What there is to see."""

@@ -8,12 +8,15 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import anyio
+from anyio import to_thread
 
-from acp_manifold.adapters.claude.carried import Carried
 from acp_manifold.adapters.claude.command import mcp_config_file, places
 from acp_manifold.adapters.claude.life import Life
 from acp_manifold.adapters.claude.lock import lock_folder, locked
+from acp_manifold.adapters.claude.registry import record_of
+from acp_manifold.adapters.claude_tui.commands import offered
 from acp_manifold.adapters.claude_tui.hooks import HookServer, private_file, settings_file
+from acp_manifold.adapters.claude_tui.options import start_words
 from acp_manifold.adapters.claude_tui.pty import COLUMNS, ROWS, terminal
 from acp_manifold.adapters.claude_tui.readiness import Standing
 from acp_manifold.adapters.claude_tui.screen import Screen
@@ -50,7 +53,8 @@ async def serve(
     life: Life,
     hooks: HookServer,
     *,
-    mode: str | None,
+    mode: str,
+    own_mode: bool,
     resumed: bool,
 ) -> AsyncGenerator[TuiSession]:
     """Run the program for a session for as long as the context is open.
@@ -65,23 +69,35 @@ async def serve(
         session_id: The session.
         life: What the sessions of the backend share.
         hooks: Who hears its hooks.
-        mode: The permission mode to begin in; None: the person's own.
+        mode: The permission mode to begin in.
+        own_mode: Whether that is the person's own, in which the program begins by itself.
         resumed: Whether it is in the store, and to be gone on with.
 
     Raises:
         InvalidRequest: Another agent has the session.
         BackendGone: It can't be started.
     """
-    carried = life.carried.setdefault(session_id, Carried())
+    carried = life.carry(session_id, stored=resumed)
+    begun_in = carried.mode or mode
+    menu, _ = life.shelf.recall(life.shelf.mark(command), spec.cwd)
+    commands = await to_thread.run_sync(offered, config, spec.cwd)
     folder = state_directory() / NAME
     screen = Screen(ROWS, COLUMNS)
     session: TuiSession | None = None
     failure: Exception | None = None
 
-    def painted(data: bytes) -> None:
-        screen.feed(data)
+    def stirred() -> None:
         if session is not None:
             session.stirred()
+
+    def painted(data: bytes) -> None:
+        screen.feed(data)
+        stirred()
+
+    def measured() -> None:
+        # Half of it may be there: it is told again when the rest is.
+        if session is not None and (told := record_of(status)) is not None:
+            session.measured(told)
 
     place = taps.open("backend", NAME, session_id, command)
 
@@ -94,25 +110,51 @@ async def serve(
         return answer
 
     with (
-        locked(lock_folder(), session_id),
+        locked(lock_folder(), session_id) as lock,
         mcp_config_file(spec.mcp_servers) as mcp_config,
         hooks.heard(called) as url,
-        settings_file(folder, session_id, url) as settings,
+        private_file(folder / f"{session_id}.status.json", "") as status,
+        settings_file(folder, session_id, url, status) as settings,
         system_prompt_argument(folder, session_id, spec.system_prompt) as instructions,
     ):
         words = [f"--resume={session_id}" if resumed else f"--session-id={session_id}", f"--settings={settings}"]
-        if mode is not None:
-            words.append(f"--permission-mode={mode}")
+        if carried.mode is not None or not own_mode:
+            words.append(f"--permission-mode={begun_in}")
+        words += start_words(carried)
         words += instructions
         words += places(spec, mcp_config, carried)
         name = f"{NAME} {session_id[:8]}"
         async with terminal((*command, *words), cwd=spec.cwd, env=env, name=name, on_output=painted) as program:
             async with anyio.create_task_group() as tasks:
                 standing = Standing(config, program.pid, screen, spec.cwd, " ".join(command))
+                unwatch = [life.host.watch(file, stirred) for file in (standing.record, path)]
+                unwatch.append(life.host.watch(status, measured))
+
+                def moved(session: TuiSession, to: str, here: Path = path) -> Path:
+                    """The conversation goes on under another id: the lock, the watch and what is kept go with it."""
+                    lock.take(to)
+                    life.moved(session, carried)
+                    there = here.with_name(f"{to}{here.suffix}")
+                    taps.keep(NAME, to, config, lambda: there)
+                    unwatch.append(life.host.watch(there, stirred))
+                    return there
+
                 session = TuiSession(
-                    session_id, program, screen, standing, path, tasks, spec, events, carried, resumed=resumed
+                    session_id,
+                    program,
+                    screen,
+                    standing,
+                    path,
+                    tasks,
+                    spec,
+                    events,
+                    carried,
+                    moved,
+                    mode=begun_in,
+                    menu=menu,
+                    commands=commands,
+                    resumed=resumed,
                 )
-                unwatch = [life.host.watch(file, session.stirred) for file in (standing.record, path)]
                 tasks.start_soon(session.run)
                 try:
                     taps.keep(NAME, session_id, config, lambda: path)

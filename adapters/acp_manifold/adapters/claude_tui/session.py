@@ -9,17 +9,25 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import anyio
+from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.carried import Carried
+from acp_manifold.adapters.claude_tui import shells
 from acp_manifold.adapters.claude_tui.asking import Asking
+from acp_manifold.adapters.claude_tui.attachments import in_files
+from acp_manifold.adapters.claude_tui.commands import CLEAR, OWN_NAMES
 from acp_manifold.adapters.claude_tui.keyboard import ENTER_AGAIN, ENTERS, Keyboard
+from acp_manifold.adapters.claude_tui.options import TuiOptions
+from acp_manifold.adapters.claude_tui.paste import argument as safe_argument
 from acp_manifold.adapters.claude_tui.paste import letters, safe
 from acp_manifold.adapters.claude_tui.paste import prompt as safe_prompt
 from acp_manifold.adapters.claude_tui.pty import Terminal
@@ -37,11 +45,23 @@ from acp_manifold.bridge.errors import (
     TaskNotFound,
 )
 from acp_manifold.translators.claude.endings import Failure
+from acp_manifold.translators.claude.options import Menu
 from acp_manifold.translators.claude.records import title_of, unmarked
 from acp_manifold.translators.claude.terminal import TerminalConversation
 from acp_manifold.translators.claude.typed import typed_parts
 from acp_manifold.translators.narrow import JsonObject, text
-from acp_manifold.translators.updates import BackgroundTask, ConfigOption, Notice, Prompt, TaskOutput, TurnEnd, Update
+from acp_manifold.translators.slash import slash_of
+from acp_manifold.translators.updates import (
+    BackgroundTask,
+    Commands,
+    ConfigOption,
+    Notice,
+    Prompt,
+    TaskOutput,
+    Text,
+    TurnEnd,
+    Update,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +82,9 @@ ESCAPE_AGAIN: Final = 2.0
 
 ESCAPES: Final = 5
 
+STOP_LIMIT: Final = 3.0
+"""Seconds for a background command to end as it is asked to, and to be ended."""
+
 DIALOG_LIMIT: Final = 5.0
 """Seconds between two looks whether a dialog is open that nobody was asked about."""
 
@@ -73,7 +96,9 @@ class _Turn:
     """The prompt that runs."""
 
     expected: str = ""
-    """What was typed, letters and digits of it."""
+    """What was typed, letters and digits of it; empty for a command."""
+    command: str | None = None
+    """The slash command that it is."""
     go: anyio.Event = field(default_factory=anyio.Event)
     entered: int = 0
     """When Enter was pressed, in milliseconds since 1970; 0: not yet."""
@@ -100,10 +125,32 @@ class TuiSession:
         spec: SessionSpec,
         events: SessionEvents,
         carried: Carried,
+        moved: Callable[[TuiSession, str], Path],
         *,
+        mode: str,
+        menu: Menu,
+        commands: Commands,
         resumed: bool,
     ) -> None:
+        """
+        Args:
+            session_id: The program's own id.
+            terminal: Where it runs.
+            screen: What is painted there.
+            standing: Where it stands.
+            path: Its transcript.
+            tasks: What lives as long as the program.
+            spec: Where and with what.
+            events: Whom to tell.
+            carried: What the session keeps from one program to the next.
+            moved: Called when the conversation goes on under another id; gives its transcript.
+            mode: The permission mode that the program was started in.
+            menu: The models, as far as they are known.
+            commands: The slash commands that can be typed.
+            resumed: Whether it was in the store before.
+        """
         self._id = session_id
+        self._moved = moved
         self._terminal = terminal
         self._screen = screen
         self._standing = standing
@@ -115,6 +162,8 @@ class TuiSession:
         self._title = TypedTitle(
             session_id, path, spec.title, self._keyboard, standing, tasks, self.ready, stored=resumed
         )
+        self._options = TuiOptions(self._keyboard, screen, standing, carried, menu, mode, events.update)
+        self._commands = commands
         self._asking = Asking(self._talk, standing, events, spec.cwd, carried, self._tell)
         self._up = anyio.Event()
         self._turn: _Turn | None = None
@@ -140,12 +189,13 @@ class TuiSession:
 
     @property
     def options(self) -> tuple[ConfigOption, ...]:
-        """None so far."""
-        return ()
+        """See `BackendSession.options`."""
+        return self._options.options
 
     async def set_option(self, option_id: str, value: str | bool) -> None:
         """See `BackendSession.set_option`."""
-        raise InvalidParams(f"configId: the interactive program has no option {option_id[:40]!r} that can be set here")
+        await self.ready()
+        await self._options.set(option_id, value, resting=self.resting)
 
     def abandon(self) -> None:
         """Tell the end of all that is open; see `BackendSession.abandon`."""
@@ -153,20 +203,38 @@ class TuiSession:
 
     @property
     def background(self) -> tuple[BackgroundTask, ...]:
-        """None that could be told here; see `BackendSession.background`."""
-        return ()
+        """What goes on in the background; see `BackendSession.background`."""
+        return self._talk.tasks.all()
 
     async def tasks(self) -> tuple[BackgroundTask, ...]:
-        """None that could be told here."""
-        return ()
+        """What goes on in the background; see `BackendSession.tasks`."""
+        return self._talk.tasks.all()
 
     async def task_output(self, task_id: str) -> TaskOutput:
-        """See `BackendSession.task_output`."""
-        raise TaskNotFound(self._id, task_id)
+        """What a command has printed; see `BackendSession.task_output`."""
+        path = self._output_of(task_id)
+        try:
+            return await to_thread.run_sync(shells.printed, path)
+        except OSError as exc:
+            raise BackendFault(f"What the background command printed can't be read: {exc.strerror}") from exc
 
     async def stop_task(self, task_id: str) -> None:
-        """See `BackendSession.stop_task`."""
-        raise TaskNotFound(self._id, task_id)
+        """End a command; see `BackendSession.stop_task`."""
+        path = self._output_of(task_id)
+        for at_once in (False, True):
+            find = partial(shells.groups_printing_into, path, self._terminal.pid, self._terminal.mark)
+            shells.end(await to_thread.run_sync(find), at_once=at_once)
+            if await self._standing.until(lambda: not self._runs(task_id) or None, STOP_LIMIT):
+                return
+        raise BackendFault("The background command can't be ended from here; close the session, which ends it")
+
+    def _runs(self, task_id: str) -> bool:
+        return any(task.id == task_id for task in self._talk.tasks.all())
+
+    def _output_of(self, task_id: str) -> Path:
+        if not self._runs(task_id) or task_id not in self._talk.outputs:
+            raise TaskNotFound(self._id, task_id)
+        return Path(self._talk.outputs[task_id])
 
     async def steer(self, prompt: Prompt) -> bool:
         """Nothing is added to a turn: what is typed meanwhile would be a prompt of its own."""
@@ -196,11 +264,28 @@ class TuiSession:
 
     async def prompt(self, prompt: Prompt) -> TurnEnd:
         """Run one turn; see `BackendSession.prompt`."""
-        words, contexts = typed_parts(prompt)
-        parts = [safe_prompt(words), *(f"\n{safe(context)}" for context in contexts)]
-        if not any(parts):
+        command = slash_of(prompt)
+        if command is not None and all(command.name != known.name for known in self._commands.commands):
+            command = None
+        if command is not None and command.name == "rename":
+            raise InvalidParams("prompt: /rename takes the title behind it, and nothing else")
+        with in_files(prompt if command is None else (Text(command.argument), *command.others)) as typed:
+            return await self._run(prompt, command and command.name, typed)
+
+    async def _run(self, prompt: Prompt, command: str | None, typed: Prompt) -> TurnEnd:
+        """One turn.
+
+        Args:
+            prompt: What it is, as the client has said it.
+            command: The slash command that it is.
+            typed: What is to be typed for it, behind the command.
+        """
+        words, contexts = typed_parts(typed)
+        parts = [safe_prompt(words) if command is None else safe_argument(words)]
+        parts += [f"\n{safe(context)}" for context in contexts]
+        if command is None and not any(parts):
             raise InvalidParams("prompt: nothing in it can be typed")
-        turn = self._turn = _Turn(letters("".join(parts)))
+        turn = self._turn = _Turn(letters("".join(parts)) if command is None else "", command)
         try:
             await self.ready(turn)
             if not turn.interrupted:
@@ -227,8 +312,11 @@ class TuiSession:
             for _ in range(2):
                 await self._at_the_prompt()
                 await self._keyboard.clear()
-                self._talk.expect(prompt)
-                for number, part in enumerate(parts):
+                self._talk.expect(prompt, command=turn.command is not None)
+                if turn.command is not None:
+                    # The word by keys, what follows by a paste: as one, the program took it for a prompt (2.1.332).
+                    await self._keyboard.word(f"/{turn.command} ")
+                for number, part in enumerate(filter(None, parts)):
                     await self._keyboard.put(part, whole=number > 0)
                 if turn.interrupted:
                     await self._keyboard.clear()
@@ -245,6 +333,8 @@ class TuiSession:
         for _ in range(ENTERS):
             await self._keyboard.enter()
             taken = await self._standing.until(lambda: self._taken(turn), ENTER_AGAIN)
+            if turn.command == CLEAR and self._follows():
+                taken = await self._standing.until(lambda: self._taken(turn), MISSING_ROWS) or True
             if taken is None and (turn.submitted or not self._keyboard.box):
                 taken = await self._standing.until(lambda: self._taken(turn), ACCEPT_LIMIT)
             if taken is not None:
@@ -257,8 +347,12 @@ class TuiSession:
         """Whether the prompt is in the transcript, or what came in its place was stopped.
 
         The hook comes earlier; but until then the program may queue the prompt, and would join to it whatever is
-        typed meanwhile (2.1.332).
+        typed meanwhile (2.1.332). A command is recorded when it is done: before, the registry tells that it is at work.
         """
+        if turn.command is not None and self._standing.status.since > turn.entered:
+            return True
+        if turn.command == CLEAR:
+            self._follows()
         return self._talk.accepted or turn.blocked or None
 
     async def _at_the_prompt(self) -> None:
@@ -284,7 +378,7 @@ class TuiSession:
                 turn.told = True
                 self._events.update(Notice("error", "Claude Code shows a dialog that can't be put to you here", CANCEL))
         if not self._talk.over:
-            soon = self._talk.answered or turn.interrupted
+            soon = self._talk.answered or turn.interrupted or turn.command in OWN_NAMES
             await self._standing.until(lambda: self._talk.over or None, LAST_ROWS if soon else MISSING_ROWS)
 
     @property
@@ -292,9 +386,28 @@ class TuiSession:
         """Whether a dialog is open that no hook has told of: hooks may be turned off in the person's settings."""
         return self._standing.status.name == "waiting" and not self._asking.open
 
+    def _follows(self) -> bool:
+        """Go with a conversation that begins anew under another id, if it does."""
+        now = self._standing.session_id
+        if now in (None, self._id):
+            return False
+        self._follower.read()
+        self._id = now
+        path = self._moved(self, now)
+        self._title.moved(now, path)
+        self._follower = Follower(path, self._recorded, begun=True)
+        self._events.moved(now)
+        self._follower.read()
+        return True
+
     def _over(self, turn: _Turn) -> bool | None:
         status = self._standing.status
-        return self._talk.over or (status.name in RESTING and status.since > turn.entered) or None
+        if turn.command == CLEAR:
+            return self._talk.accepted or None
+        rests = status.name in RESTING
+        if turn.command in OWN_NAMES and self._talk.accepted and rests:
+            return True
+        return self._talk.over or (rests and status.since > turn.entered) or None
 
     def _outcome(self, turn: _Turn) -> TurnEnd:
         self._follower.read()
@@ -338,7 +451,14 @@ class TuiSession:
     def stirred(self) -> None:
         """Something of the program may have changed."""
         self._follower.read()
+        if self._up.is_set():
+            self._options.look()
         self._standing.stir()
+
+    def measured(self, status: JsonObject) -> None:
+        """The program has told its status line something new."""
+        self._options.measured(status)
+        self._tell(self._talk.measured(status))
 
     async def hook(self, call: JsonObject) -> JsonObject:
         """A hook of the program is called; see `hooks.Answerer`."""
@@ -415,6 +535,8 @@ class TuiSession:
             await self._terminal.kill()
             return
         logger.debug("%s: is ready", self._terminal.name)
+        self._options.look()
+        self._events.update(self._commands)
         self._up.set()
         if self._turn is not None:
             self._turn.go.set()

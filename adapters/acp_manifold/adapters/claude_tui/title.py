@@ -73,6 +73,10 @@ class TypedTitle:
         self._owed: str | None = None
         """A title that stands in the transcript and is still to be typed."""
 
+    def moved(self, session_id: str, path: Path) -> None:
+        """The conversation goes on under another id, in another transcript."""
+        self._id, self._path = session_id, path
+
     def recorded(self, title: str) -> None:
         """A record of a custom title was appended to the transcript."""
         # The program appends the title it had once more in between; and it stores another one than was typed

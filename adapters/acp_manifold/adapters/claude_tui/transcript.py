@@ -20,15 +20,16 @@ _PIECE: Final = 1024 * 1024
 class Follower:
     """Follows one transcript from the size it has now; `read` hands on what has come since."""
 
-    def __init__(self, path: Path, take: Callable[[JsonObject], None]) -> None:
+    def __init__(self, path: Path, take: Callable[[JsonObject], None], *, begun: bool = False) -> None:
         """
         Args:
             path: The transcript; it need not be there yet.
             take: Gets each record.
+            begun: Whether what is in it already counts too.
         """
         self._path = path
         self._take = take
-        self._offset = _size(path)
+        self._offset = 0 if begun else _size(path)
         self._rest = b""
 
     def read(self) -> bool:

@@ -12,6 +12,7 @@ from .faults import archived as archived_fault
 from .faults import fault_of, held, is_needed_by_copies, is_unknown
 from .ids import is_thread_id
 from .locks import holder_of
+from .opening import open_thread
 from .server import AppServer
 from .store import find_thread
 
@@ -53,7 +54,7 @@ async def fork_thread(server: AppServer, thread_id: str, params: JsonObject) -> 
     """
     params = {"threadId": thread_id, "excludeTurns": True, **params}
     try:
-        result = await server.client.request("thread/fork", params, limit=server.limits.slow)
+        result = await open_thread(server.client, "thread/fork", params, limit=server.limits.slow)
     except RemoteError as exc:
         raise fault_of(exc, thread_id, "copy the session") from exc
     return text(obj(result, "thread"), "id")

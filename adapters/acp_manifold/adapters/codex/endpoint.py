@@ -14,7 +14,9 @@ from urllib.parse import urlsplit
 from acp_manifold.translators.auth import Endpoint
 from acp_manifold.translators.narrow import JsonObject, as_str, obj, text
 
+from .config import read_config, usual_provider
 from .faults import PROVIDER
+from .program import codex_home
 
 
 def thread_options(endpoint: Endpoint) -> JsonObject:
@@ -27,6 +29,35 @@ def thread_options(endpoint: Endpoint) -> JsonObject:
         "requires_openai_auth": False,
     }
     return {"modelProvider": PROVIDER, "config": {"model_providers": {PROVIDER: provider}}}
+
+
+def at_its_provider(params: JsonObject) -> JsonObject:
+    """How to ask for a thread that was refused since it was begun at a client's endpoint, and none is set.
+
+    The provider's name stays with the thread, and stands for what the person has configured: codex-cli 0.171.0 changes
+    no provider of a thread. The other way round that is no way: what a request says of a configured provider is joined
+    with what the person has configured, so their key would go to the client's endpoint.
+
+    Args:
+        params: Those that were refused, of `thread/resume` or `thread/fork`.
+    """
+    means = _usual()
+    if means is None:
+        # One that Codex brings itself: up to 0.163.0 a thread takes its name.
+        return {**params, "modelProvider": usual_provider()}
+    return {**params, "config": {**obj(params, "config"), "model_providers": {PROVIDER: means}}}
+
+
+def _usual() -> JsonObject | None:
+    """What the person's configuration says of the provider it chooses; None if that is one of Codex' own."""
+    config = read_config(codex_home()) or {}
+    name = as_str(config.get("model_provider")) or "openai"
+    if name != "openai":
+        return obj(obj(config, "model_providers"), name) or None
+    # As Codex has it itself: without an address, the login decides between the API and ChatGPT.
+    provider: JsonObject = {"name": "OpenAI", "wire_api": "responses", "requires_openai_auth": True}
+    url = as_str(config.get("openai_base_url"))
+    return {**provider, "base_url": url} if url else provider
 
 
 def configured(config: JsonObject, environ: Mapping[str, str] = os.environ) -> Endpoint | None:
@@ -68,8 +99,6 @@ async def models(endpoint: Endpoint | None, home: Path, environ: Mapping[str, st
         environ: The environment that Codex is started in.
     """
     if endpoint is None:
-        from .config import read_config
-
         endpoint = configured(read_config(home) or {}, environ)
     if endpoint is None:
         return ()

@@ -28,6 +28,8 @@ _EPHEMERAL = "ephemeral"
 _TOO_LARGE = "input_too_large"
 _ACCOUNT_CHANGED = "network permission was revoked"
 _NEEDED = "forked history still references it"
+_NO_PROVIDER = (f"Model provider `{PROVIDER}` not found", f"“{PROVIDER}”, which is no longer configured")
+_KEEPS_PROVIDER = "Cannot change this thread's model provider"
 _TURN_OVER = ("no active turn", "expected active turn id")
 
 
@@ -64,9 +66,12 @@ def is_unsupported(error: RemoteError) -> bool:
     return "unknown variant" in error.message or error.remote_code == -32601
 
 
-def at_lost_endpoint(message: str) -> bool:
-    """Whether a thread can't be opened because it was begun at a client's endpoint, and no client has set one now."""
-    return f"Model provider `{PROVIDER}` not found" in message
+def at_lost_endpoint(error: RemoteError) -> bool:
+    """Whether a thread can't be opened because it was begun at a client's endpoint, and no client has set one now.
+
+    codex-cli 0.163.0 does not find the provider then; for 0.171.0 it is no longer configured.
+    """
+    return any(words in error.message for words in _NO_PROVIDER)
 
 
 def archived(thread_id: str) -> InvalidRequest:
@@ -103,6 +108,12 @@ def fault_of(error: RemoteError, thread_id: str, doing: str) -> BridgeError:
         return held(thread_id)
     if message.startswith(_EPHEMERAL):
         return InvalidRequest(f"Session {thread_id} is ephemeral", {"reason": "ephemeral", "sessionId": thread_id})
+    if _KEEPS_PROVIDER in message:
+        return InvalidRequest(
+            f"Codex keeps session {thread_id} at the model provider it was begun with, and can't take it to "
+            "the endpoint that is set now: take that back (providers/disable), or go on with a copy (session/fork)",
+            {"reason": "model_provider", "sessionId": thread_id},
+        )
     if text(as_object(error.data), "input_error_code") == _TOO_LARGE:
         return InvalidParams(message)
     return BackendFault(f"Codex could not {doing}: {message}")

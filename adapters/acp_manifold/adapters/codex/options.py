@@ -29,14 +29,16 @@ TOLD_LIMIT = 2.0
 class ThreadOptions:
     """One for each opening of a thread."""
 
-    def __init__(self, client: Client, shelf: Shelf, tell: Callable[[Options], None]) -> None:
+    def __init__(self, client: Client, cwd: str, shelf: Shelf, tell: Callable[[Options], None]) -> None:
         """
         Args:
             client: How to ask the app-server.
+            cwd: The directory of the thread.
             shelf: What the threads share.
             tell: Told the options whenever they change.
         """
         self._client = client
+        self._cwd = cwd
         self._shelf = shelf
         self._tell = tell
         self._thread = ""
@@ -52,7 +54,11 @@ class ThreadOptions:
         """See `BackendSession.options`; none before the thread is open."""
         if self._held is None or self._configured is None:
             return ()
-        return wire.options(self._held, self._configured, self._shelf.models, self._served)
+        return wire.options(self._held, self._configured, self._shelf.models, self._served, self._own)
+
+    @property
+    def _own(self) -> tuple[wire.Profile, ...]:
+        return self._shelf.profiles.get(self._cwd, ())
 
     @property
     def model(self) -> str | None:
@@ -73,14 +79,18 @@ class ThreadOptions:
             self._shelf.listeners.append(self.changed)
 
     async def learn(self) -> None:
-        """Have the models told, a while after the thread was opened."""
-        if self._shelf.models:
+        """Have models and permission profiles told, a while after the thread was opened."""
+        if self._shelf.models and self._cwd in self._shelf.profiles:
             return
         await anyio.sleep(MODELS_DELAY)
         try:
-            await self._shelf.want_models(self._client)
+            await self._look_around()
         except BridgeError as exc:
-            logger.info("codex session %s: its models are not known: %s", self._thread, exc.message)
+            logger.info("codex session %s: what can be chosen is not known: %s", self._thread, exc.message)
+
+    async def _look_around(self) -> None:
+        await self._shelf.want_models(self._client)
+        await self._shelf.want_profiles(self._client, self._cwd)
 
     def close(self) -> None:
         """The thread is let go."""
@@ -127,10 +137,10 @@ class ThreadOptions:
         held, configured = self._held, self._configured
         if held is None or configured is None:
             raise InvalidRequest(f"Codex has not opened session {self._thread} yet")
-        if not self._shelf.models:
-            await self._shelf.want_models(self._client)
+        if not self._shelf.models or self._cwd not in self._shelf.profiles:
+            await self._look_around()
         value = checked(self.options, option_id, value)
-        params = wire.change(option_id, value, held, configured, self._shelf.models)
+        params = wire.change(option_id, value, held, configured, self._shelf.models, self._own)
         news = self._heard if all(now.value != value for now in self.options if now.id == option_id) else None
         try:
             await self._update(params)

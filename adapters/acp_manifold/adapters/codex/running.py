@@ -8,7 +8,7 @@ from acp_manifold.bridge.errors import BackendFault, BackendGone, BridgeError, L
 from acp_manifold.translators.codex.failures import failure_of, stop_of
 from acp_manifold.translators.codex.turn import Stream
 from acp_manifold.translators.narrow import JsonObject, obj, text
-from acp_manifold.translators.updates import StopReason, TurnEnd
+from acp_manifold.translators.updates import OwnTurn, StopReason, TurnEnd
 
 from .program import login_command
 
@@ -62,15 +62,27 @@ class Running:
         """
         if self.gone is not None:
             raise BackendGone(self.gone.message, self.gone.data)
-        status = text(self.outcome, "status")
-        if status == "failed":
-            error = obj(self.outcome, "error") or stream.failure
-            stopped = stop_of(error)
-            if stopped is None:
-                raise _fault(error)
-            return stream.end(stopped)
-        reason: StopReason = "cancelled" if status == "interrupted" else "end_turn"
-        return stream.end(reason)
+        return _result(self.outcome, stream)
+
+
+def own_end(outcome: JsonObject, stream: Stream) -> OwnTurn:
+    """The end of a turn that Codex began itself, from the `turn` of its `turn/completed`."""
+    try:
+        return OwnTurn(False, _result(outcome, stream))
+    except BridgeError as exc:
+        return OwnTurn(False, failure=exc.message)
+
+
+def _result(outcome: JsonObject, stream: Stream) -> TurnEnd:
+    status = text(outcome, "status")
+    if status == "failed":
+        error = obj(outcome, "error") or stream.failure
+        stopped = stop_of(error)
+        if stopped is None:
+            raise _fault(error)
+        return stream.end(stopped)
+    reason: StopReason = "cancelled" if status == "interrupted" else "end_turn"
+    return stream.end(reason)
 
 
 def _fault(error: JsonObject) -> BridgeError:

@@ -18,6 +18,7 @@ from acp_manifold.bridge import process
 from acp_manifold.bridge.backend import Program
 from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, BridgeError, InvalidRequest, RemoteError
 from acp_manifold.bridge.starting import Started
+from acp_manifold.bridge.taps import taps
 from acp_manifold.bridge.transport import Spawn, Transport
 from acp_manifold.translators.auth import Endpoint
 from acp_manifold.translators.codex.failures import without_keys
@@ -307,6 +308,7 @@ class AppServer:
             handler(self, params)
         elif route is None and not self._is_early(_Line(method, params)):
             logger.debug("codex: dropped %s of thread %s, which is not open here", method, thread_id)
+            taps.dropped("codex", None, method, f"thread {thread_id} is not open here")
 
     def _asked(self, request_id: RequestId, method: str, params: JsonObject) -> None:
         route = self.routes.get(text(params, "threadId"))

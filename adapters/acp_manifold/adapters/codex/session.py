@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
-from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from acp_manifold.bridge.backend import SessionEvents, SessionSpec
@@ -26,6 +25,7 @@ from acp_manifold.bridge.errors import (
     RemoteError,
     TaskNotFound,
 )
+from acp_manifold.bridge.taps import taps
 from acp_manifold.translators.codex.failures import failure_of, stop_of
 from acp_manifold.translators.codex.items import OF_AGENTS, Updates
 from acp_manifold.translators.codex.prompts import INPUT_LIMIT, refused, text_size, to_input
@@ -36,6 +36,7 @@ from acp_manifold.translators.updates import (
     ConfigOption,
     MessageChunk,
     Notice,
+    OwnTurn,
     Prompt,
     TaskOutput,
     Text,
@@ -47,11 +48,12 @@ from acp_manifold.translators.updates import (
 
 from .asking import Asking
 from .client import Asked, Client, NoAnswer, RequestId
-from .config import thread_params, usual_provider
-from .faults import NO_ROLLOUT, at_lost_endpoint, fault_of, is_turn_over, met_a_login
+from .config import thread_params
+from .faults import NO_ROLLOUT, fault_of, is_turn_over, met_a_login
+from .opening import open_thread
 from .options import ThreadOptions
 from .program import codex_home
-from .running import Running
+from .running import Running, own_end
 from .server import AppServer
 from .servers import McpServers
 from .shelf import Shelf
@@ -60,6 +62,7 @@ from .terminals import listed, stop, terminate
 
 if TYPE_CHECKING:
     from .commands import SlashCommands
+    from .open_questions import OpenQuestions
     from .subagents import Subagents
 
 logger = logging.getLogger(__name__)
@@ -114,8 +117,10 @@ class CodexSession:
         self._generated = generated
         self._stream = Stream()
         self._id = ""
-        self._options = ThreadOptions(server.client, shelf, events.update)
+        self._options = ThreadOptions(server.client, spec.cwd, shelf, events.update)
         self._active: str | None = None
+        self._own: str | None = None
+        """The turn that Codex has begun itself, as long as nothing of ours was added to it."""
         self._running: Running | None = None
         self._had_turn = not new
         self._title = spec.title
@@ -124,6 +129,7 @@ class CodexSession:
         """Model, permissions and the like, as Codex told them last."""
         self._commands: SlashCommands | None = None
         self._agents: Subagents | None = None
+        self._open_questions: OpenQuestions | None = None
         self._skills_known = False
         self._offering = False
         self._closed = False
@@ -184,8 +190,9 @@ class CodexSession:
 
     @property
     def background(self) -> tuple[BackgroundTask, ...]:
-        """The commands that outlived their turn; see `BackendSession.background`."""
-        return self._stream.outlived(turn_runs=self._active is not None)
+        """Commands that outlived their turn, and sub-agents that work; see `BackendSession.background`."""
+        agents = self._agents.tasks() if self._agents is not None else ()
+        return (*agents, *self._stream.outlived(turn_runs=self._active is not None))
 
     async def tasks(self) -> tuple[BackgroundTask, ...]:
         """What goes on in the background; see `BackendSession.tasks`. The id of a task is that of its item."""
@@ -250,14 +257,7 @@ class CodexSession:
         }
         limit = self._server.limits.slow
         try:
-            try:
-                result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
-            except RemoteError as exc:
-                if at_lost_endpoint(exc.message):
-                    params["modelProvider"] = await to_thread.run_sync(usual_provider)
-                elif not met_a_login(exc):
-                    raise
-                result = await self._client.request("thread/resume", params, taken=self._opened, limit=limit)
+            result = await open_thread(self._client, "thread/resume", params, taken=self._opened, limit=limit)
         except RemoteError as exc:
             raise fault_of(exc, thread_id, "resume the session") from exc
         if obj(result, "thread").get("name"):
@@ -398,6 +398,7 @@ class CodexSession:
                 return
             run.identify(turn_id)
             if self._active == turn_id:  # our words were added to a turn that runs already
+                self._own = None
                 run.started.set()
             else:
                 self._begin(turn_id)
@@ -452,6 +453,7 @@ class CodexSession:
         if run is not None:
             run.cancelling = True
         self._asking.abort()
+        self._take_back_open()
         if run is None:
             await self._interrupt(self._active or "")
             return
@@ -610,8 +612,8 @@ class CodexSession:
         turn_id = params.get("turnId")
         if turn_id is not None and turn_id == self._active:
             self._tell(self._stream.translate(method, params))
-            if method == "item/completed" and obj(params, "item").get("type") in OF_AGENTS:
-                self._subagents().spoken_of(obj(params, "item"))
+            if method == "item/completed":
+                self._completed(obj(params, "item"))
             return
         handler = OF_THREAD.get(method)
         if handler is not None:
@@ -620,6 +622,21 @@ class CodexSession:
             self._tell(self._stream.translate(method, params))
         else:
             logger.debug("codex session %s: dropped %s of turn %s", self._id, method, turn_id)
+            taps.dropped(
+                "codex", self._id, method, f"turn {turn_id} does not run" if turn_id else "of no use to a client"
+            )
+
+    def _completed(self, item: JsonObject) -> None:
+        """See to what an item of the turn means beyond what is told of it."""
+        if item.get("type") in OF_AGENTS:
+            self._subagents().spoken_of(item)
+        elif item.get("questions") and not (self._running is not None and self._running.cancelling):
+            # Imported with the first: few turns ask anything.
+            from .open_questions import OpenQuestions
+
+            if self._open_questions is None:
+                self._open_questions = OpenQuestions(self._events, self._tasks, self.steer)
+            self._open_questions.put(item)
 
     def _subagents(self) -> Subagents:
         # Imported with the first sub-agent: few sessions have any.
@@ -641,6 +658,9 @@ class CodexSession:
         for update in updates:
             if isinstance(update, Unknown):
                 logger.debug("codex session %s: nobody knows %s", self._id, update.raw)
+                taps.dropped(
+                    "codex", self._id, text(update.raw, "method") or text(update.raw, "type"), "not known here"
+                )
             else:
                 self._events.update(update)
 
@@ -661,9 +681,11 @@ class CodexSession:
     def server_gone(self, reason: BackendGone) -> None:
         """The server ended: the turn fails, its tool calls too, and questions are taken back."""
         self._asking.drop()
+        self._take_back_open()
         self._tell(self._stream.fail_open())
         self._active = None
         self._turn_over.set()
+        self._own_turn_over()
         if self._running is not None:
             self._running.end(gone=reason)
         self._gone = reason
@@ -673,6 +695,9 @@ class CodexSession:
         """A turn has begun, ours or one that Codex began itself."""
         turn = obj(params, "turn")
         turn_id, run = text(turn, "id"), self._running
+        if run is not None and run.ended.is_set():
+            # Whoever waits for its end has not come to clear it away yet.
+            run = None
         if run is not None and run.id is not None and turn_id != run.id == turn.get("rootTurnId"):
             run.inner = turn_id
             run.started.set()
@@ -681,6 +706,9 @@ class CodexSession:
             run.identify(turn_id)
         if self._active != turn_id:
             self._begin(turn_id)
+            if run is None:
+                self._own = turn_id
+                self._events.update(OwnTurn(running=True))
         if run is not None and run.id == turn_id:
             run.started.set()
 
@@ -693,6 +721,7 @@ class CodexSession:
             self._active = None
             self._turn_over.set()
             self._asking.turn_over()
+            self._take_back_open()
             interrupted = text(turn, "status") == "interrupted"
             commands = self._stream.commands()
             # A command that a finished turn leaves running goes on; one of an interrupted turn is ended.
@@ -704,6 +733,17 @@ class CodexSession:
                 # How the turn stopped is no error to a client; why, it reads here.
                 self._tell((MessageChunk("agent", Text(failure_of(error).text), f"{turn_id}-end"),))
             run.end(turn)
+        if turn_id == self._own:
+            self._own_turn_over(turn)
+
+    def _own_turn_over(self, turn: JsonObject | None = None) -> None:
+        if self._own is not None:
+            self._own = None
+            self._events.update(own_end(turn, self._stream) if turn is not None else OwnTurn(running=False))
+
+    def _take_back_open(self) -> None:
+        if self._open_questions is not None:
+            self._open_questions.take_back()
 
     def request_resolved(self, params: JsonObject) -> None:
         """Codex wants no answer to a question any more."""

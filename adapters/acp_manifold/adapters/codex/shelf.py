@@ -18,10 +18,12 @@ class Shelf:
     def __init__(self) -> None:
         self.models: tuple[wire.Model, ...] = ()
         """Empty until they were told."""
+        self.profiles: dict[str, tuple[wire.Profile, ...]] = {}
+        """By directory, which may have a configuration of its own: the person's permission profiles there."""
         self.chosen: dict[str, JsonObject] = {}
         """By thread, for as long as it is followed: what `thread/settings/update` was sent."""
         self.listeners: list[Callable[[], None]] = []
-        """Told when models become known."""
+        """Told when models, or permission profiles, become known."""
         self._asked: Client | None = None
         self._asking = anyio.Lock()
 
@@ -35,6 +37,19 @@ class Shelf:
             if self._asked is not client:
                 self._models_told(await client.request("model/list", {}))
                 self._asked = client
+                self.profiles = {}
+
+    async def want_profiles(self, client: Client, cwd: str) -> None:
+        """Have an app-server tell the profiles of a directory, once; it takes 3 ms (codex-cli 0.163.0).
+
+        Raises:
+            BridgeError: It can't.
+        """
+        async with self._asking:
+            if cwd not in self.profiles:
+                self.profiles[cwd] = wire.profiles(await client.request("permissionProfile/list", {"cwd": cwd}))
+                if self.profiles[cwd]:
+                    self._changed()
 
     def _models_told(self, result: JsonObject) -> None:
         models = wire.models(result)

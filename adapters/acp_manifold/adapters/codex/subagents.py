@@ -107,7 +107,7 @@ class Subagents:
     def tasks(self) -> tuple[BackgroundTask, ...]:
         """Those that work. The id of a task is that of the call which began the agent."""
         agents = [agent.stream for agent in self._threads.values() if agent.stream.turn]
-        return tuple(BackgroundTask(stream.call, stream.title) for stream in agents)
+        return tuple(BackgroundTask(stream.call, stream.title, agent=stream.call) for stream in agents)
 
     def output(self, task_id: str) -> TaskOutput | None:
         """What one of `tasks` said last; None if it is none of them."""

@@ -36,7 +36,7 @@ async def listed(client: Client, thread_id: str) -> tuple[BackgroundTask, ...]:
         logger.info("codex session %s: its background terminals can't be told: %s", thread_id, exc.message)
         return ()
     return tuple(
-        BackgroundTask(text(terminal, "itemId"), text(terminal, "command"), text(terminal, "itemId"))
+        BackgroundTask(text(terminal, "itemId"), text(terminal, "command"), text(terminal, "itemId"), command=True)
         for terminal in found
     )
 

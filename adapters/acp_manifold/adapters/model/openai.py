@@ -34,7 +34,8 @@ def read(body: JsonObject) -> Asked:
         prompt=prompt,
         results=results,
         title="title" in obj(schema, "properties"),
-        tools=bool(as_list(body.get("tools"))),
+        # Newer models have theirs in the input (codex-cli 0.163.0).
+        tools=any(as_list(found.get("tools")) for found in (body, *as_objects(body.get("input")))),
         stream=True,
         model=text(body, "model"),
     )

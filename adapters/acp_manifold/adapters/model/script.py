@@ -131,6 +131,7 @@ _WORD = re.compile(
     r"|(?P<next>;;)",
     re.DOTALL,
 )
+_OWN_WORDS = re.compile(r"<(summary|objective)>(.*?)</\1>", re.DOTALL)
 _PIECE = re.compile(r"\s*\S+\s*|\s+")
 
 
@@ -179,8 +180,17 @@ def choose(blocks: Sequence[str]) -> str | None:
     """
     typed = [block for block in blocks if not block.lstrip().startswith("<")]
     scripted = [block for block in typed if has_script(block)]
-    candidates = scripted or typed
+    candidates = scripted or typed or _own_words(blocks)
     return candidates[-1] if candidates else None
+
+
+def _own_words(blocks: Sequence[str]) -> list[str]:
+    """Scripts in what a CLI tells the model when it begins a turn itself.
+
+    The summary of a background task that has ended (Claude Code 2.1.332) has the description its call was given;
+    the goal that is gone on with (codex-cli 0.163.0) has its objective.
+    """
+    return [said for block in blocks for _, said in _OWN_WORDS.findall(block) if has_script(said)]
 
 
 def pieces(text: str) -> list[str]:

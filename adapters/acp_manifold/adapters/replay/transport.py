@@ -88,6 +88,10 @@ class Replayed:
         await self._exited.wait()
         return 0
 
+    def last_words(self) -> str:
+        """Nothing: what was said on stderr is not recorded."""
+        return ""
+
     def describe_exit(self) -> str:
         """How it ended, as the end of a sentence."""
         return self._how

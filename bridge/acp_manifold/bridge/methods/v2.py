@@ -32,7 +32,7 @@ async def _status(link: Link, params: JsonObject, call: Call) -> JsonObject:
     session = await link.hub.opened(requests.session_id(params))
     if session is None:
         return {"status": "saved"}
-    return {"status": "open", "state": v2.state(session.progress.now)}
+    return {"status": "open", "state": v2.state(session.id, session.progress.now)}
 
 
 async def _cancel_tool_call(link: Link, params: JsonObject, call: Call) -> JsonObject:

@@ -37,6 +37,8 @@ class Details(NamedTuple):
     """ISO 8601 with a zone, as all times."""
     last_turn_ended_at: str | None = None
     model: str | None = None
+    forked_from: str | None = None
+    cost_usd: float | None = None
 
 
 def list_options(params: JsonObject) -> ListOptions:
@@ -94,6 +96,8 @@ def with_details(row: JsonObject, details: Details) -> JsonObject:
         "state": details.state,
         "lastTurnEndedAt": details.last_turn_ended_at,
         "model": details.model,
+        "forkedFrom": details.forked_from,
+        "cost": None if details.cost_usd is None else {"amount": details.cost_usd, "currency": "USD"},
     }
     air = {key: value for key, value in fields.items() if value is not None}
     meta = as_object(row.get("_meta"))

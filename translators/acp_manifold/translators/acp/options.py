@@ -73,6 +73,8 @@ def change(params: JsonObject) -> tuple[str, str | bool]:
     value = params["value"]
     if not isinstance(value, str | bool):
         raise BadParams("value", "must be a string, or true or false for a switch")
+    if not isinstance(params.get("type", ""), str):
+        raise BadParams("type", "must be a string")
     if params.get("type") == "boolean" and not isinstance(value, bool):
         raise BadParams("value", "must be true or false, since type is boolean")
     return option, value

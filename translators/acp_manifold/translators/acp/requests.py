@@ -6,7 +6,7 @@ its first token. Shapes are those of ACP v1 (SDK 2.4.0, unstable schema).
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from acp_manifold.translators.instructions import SystemPrompt
 from acp_manifold.translators.mcp import HttpServer, McpServer, StdioServer
@@ -21,8 +21,14 @@ from acp_manifold.translators.narrow import (
 )
 from acp_manifold.translators.values import NamedTuple
 
+if TYPE_CHECKING:
+    from acp_manifold.translators.wishes import Wishes
+
 META_KEY = "acp-manifold"
 """Our key in `_meta`."""
+
+VENDOR_KEYS = ("claudeCode", "jetbrains", "systemPrompt", "additionalRoots", "disableBuiltInTools")
+"""Keys of `_meta` by which clients of other agents ask for something; see `vendor`."""
 
 
 class BadParams(ValueError):
@@ -47,6 +53,10 @@ class SessionSetup(NamedTuple):
     """The title asked for in `_meta`; a wrong type or a blank one counts as none (R01)."""
     system_prompt: SystemPrompt | None = None
     """What the client has to say to the model ahead of the conversation."""
+    more_directories: tuple[str, ...] = ()
+    """Directories asked for in `_meta`: absolute, and passed over where there are none."""
+    wishes: Wishes | None = None
+    """What else is asked for in `_meta`."""
 
 
 def required_text(params: JsonObject, field: str, path: str = "") -> str:
@@ -83,13 +93,33 @@ def session_setup(params: JsonObject) -> SessionSetup:
     backend = ours.get("backend")
     if backend is not None and not isinstance(backend, str):
         raise BadParams(f"_meta.{META_KEY}.backend", f"must be a string, not {_kind(backend)}")
-    return SessionSetup(
+    setup = SessionSetup(
         cwd=required_text(params, "cwd"),
         mcp_servers=_mcp_servers(params.get("mcpServers")),
         additional_directories=_texts(params.get("additionalDirectories"), "additionalDirectories"),
         backend=backend,
-        title=as_str(ours.get("title")) or as_str(obj(obj(meta, "claudeCode"), "options").get("title")),
+        title=as_str(ours.get("title")),
         system_prompt=_system_prompt(params.get("systemPrompt")),
+    )
+    return _with_vendors(setup, meta) if any(key in meta for key in VENDOR_KEYS) else setup
+
+
+def _with_vendors(setup: SessionSetup, meta: JsonObject) -> SessionSetup:
+    # Imported with the first: few clients ask for anything so.
+    from .vendor import vendor_setup
+
+    asked = vendor_setup(meta)
+    names = {server.name for server in setup.mcp_servers}
+    prompt = setup.system_prompt or asked.system_prompt
+    if asked.custom_instructions:
+        before = prompt or SystemPrompt("append", "")
+        prompt = before._replace(text=f"{before.text}\n\n{asked.custom_instructions}".lstrip())
+    return setup._replace(
+        mcp_servers=(*setup.mcp_servers, *(server for server in asked.mcp_servers if server.name not in names)),
+        title=setup.title or asked.title,
+        system_prompt=prompt,
+        more_directories=asked.directories,
+        wishes=asked.wishes,
     )
 
 

@@ -49,6 +49,9 @@ AIR = (
 )
 """The vendor's extensions that are served, under the names by which its clients ask for them."""
 
+_AIR_ALONE = ("customInstructions",)
+"""Those that no client gets by asking for the index."""
+
 _CHUNKS = {"user": "user_message_chunk", "agent": "agent_message_chunk", "thought": "agent_thought_chunk"}
 
 
@@ -180,6 +183,12 @@ def subagent_id(session_id: str, call_id: str) -> str:
     return f"{session_id}.{call_id}"
 
 
+def subagent_of(session_id: str) -> tuple[str, str] | None:
+    """The session, and the call, that the id of a sub-agent's session is made of; None if it is none."""
+    parent, dot, call = session_id.partition(".")
+    return (parent, call) if dot else None
+
+
 def _usage(update: Usage) -> JsonObject:
     body: JsonObject = {"sessionUpdate": "usage_update", "used": update.used, "size": update.size}
     if update.cost_usd is not None:
@@ -305,7 +314,8 @@ def session_row(
 
 def air_extensions(can: ClientCapabilities) -> tuple[str, ...]:
     """The vendor's extensions that are served to this client: those it asks for, all with the index."""
-    return tuple(name for name in AIR if name in can.air or "sessionIndex" in can.air)
+    index = tuple(name for name in AIR if name in can.air or "sessionIndex" in can.air)
+    return (*index, *(name for name in _AIR_ALONE if name in can.air))
 
 
 def archived_params(session_id: str, archived: bool) -> JsonObject:

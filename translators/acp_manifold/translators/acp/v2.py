@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from acp_manifold.translators.acp import v1, v2_options
-from acp_manifold.translators.acp.patches import diff_content
+from acp_manifold.translators.acp.patches import diff_contents
 from acp_manifold.translators.acp.requests import META_KEY
 from acp_manifold.translators.narrow import JsonObject
 from acp_manifold.translators.updates import (
@@ -96,7 +96,7 @@ def tool_call(update: ToolCall) -> JsonObject:
     if update.name is not None:
         wire["name"] = update.name
     if update.content:
-        wire["content"] = [_tool_content(item) for item in update.content]
+        wire["content"] = _tool_content(update.content)
     if update.locations:
         wire["locations"] = _locations(update)
     if update.raw_input is not None:
@@ -121,7 +121,7 @@ def tool_call_patch(update: ToolCallUpdate) -> JsonObject:
     if update.status is not None:
         wire["status"] = update.status
     if update.content is not None:
-        wire["content"] = [_tool_content(item) for item in update.content]
+        wire["content"] = _tool_content(update.content)
     if update.locations is not None:
         wire["locations"] = _locations(update)
     if update.raw_input is not None:
@@ -141,6 +141,36 @@ def cancellable_terminal(terminal_id: str, possible: bool) -> JsonObject:
     return {"sessionUpdate": "terminal_update", "terminalId": terminal_id, "capabilities": _cancel(possible)}
 
 
+def subagent(
+    session_id: str, agent: str, state: str | None = None, title: str | None = None, description: str | None = None
+) -> JsonObject:
+    """What is told of a sub-agent in the session that set it to work; None leaves a field as it is."""
+    wire: JsonObject = {"sessionUpdate": "subagent_update", "sessionId": v1.subagent_id(session_id, agent)}
+    if state is not None:
+        wire["state"] = {"state": state, "background": []}
+    if title is not None:
+        wire["title"] = title
+    if description is not None:
+        wire["description"] = description
+    return wire
+
+
+def cancellable_subagent(session_id: str, agent: str, possible: bool) -> JsonObject:
+    """A patch that says whether `session/cancel` of a sub-agent's session stops it."""
+    return {**subagent(session_id, agent), "capabilities": _cancel(possible)}
+
+
+def task_given(sender: str, session_id: str, agent: str, words: str) -> JsonObject:
+    """What a sub-agent was told to do, in its own session: a message from the one that set it to work."""
+    return {
+        "sessionUpdate": "session_message",
+        "messageId": f"{agent}-task",
+        "senderSessionId": sender,
+        "recipientSessionId": v1.subagent_id(session_id, agent),
+        "content": [content_block(Text(words))],
+    }
+
+
 def _cancel(possible: bool) -> JsonObject | None:
     return {"cancel": {}} if possible else None
 
@@ -152,11 +182,23 @@ def _locations(update: ToolCall | ToolCallUpdate) -> list[JsonObject]:
     ]
 
 
-def _tool_content(item: ToolContent) -> JsonObject:
-    return diff_content(item) if isinstance(item, Diff) else {"type": "content", "content": content_block(item)}
+def _tool_content(items: tuple[ToolContent, ...]) -> list[JsonObject]:
+    told: list[JsonObject] = []
+    diffs: list[Diff] = []
+    for item in items:
+        if isinstance(item, Diff):
+            diffs.append(item)
+            continue
+        if diffs:
+            told += diff_contents(diffs)
+            diffs = []
+        told.append({"type": "content", "content": content_block(item)})
+    return told + diff_contents(diffs) if diffs else told
 
 
 def _plan(update: Plan) -> JsonObject:
+    if not update.entries:
+        return {"sessionUpdate": "plan_removed", "planId": PLAN_ID}
     entries = [{"content": e.content, "priority": e.priority, "status": e.status} for e in update.entries]
     return {"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": PLAN_ID, "entries": entries}}
 
@@ -212,9 +254,10 @@ def _compaction(update: Compaction) -> JsonObject:
     return wire
 
 
-def state(update: SessionState) -> JsonObject:
+def state(session_id: str, update: SessionState) -> JsonObject:
     """What goes on in a session, with all that goes on in its background."""
-    wire: JsonObject = {"state": update.state, "background": [_background(task) for task in update.background]}
+    background = [_background(session_id, task) for task in update.background]
+    wire: JsonObject = {"state": update.state, "background": background}
     if update.state != "idle":
         return wire
     if update.fault is not None:
@@ -225,7 +268,12 @@ def state(update: SessionState) -> JsonObject:
     return wire
 
 
-def _background(task: BackgroundTask) -> JsonObject:
+def _background(session_id: str, task: BackgroundTask) -> JsonObject:
+    """Each piece of work once: a command as its terminal, which has the id of its call."""
+    if task.agent is not None:
+        return {"type": "subagent", "sessionId": v1.subagent_id(session_id, task.agent)}
+    if task.tool_call_id is not None and task.command:
+        return {"type": "terminal", "terminalId": task.tool_call_id}
     if task.tool_call_id is not None:
         return {"type": "tool_call", "toolCallId": task.tool_call_id}
     # Claude Code has tasks that no tool call began; the protocol has no word for them.
@@ -241,12 +289,16 @@ def _error(fault: Fault) -> JsonObject:
 
 def permission_params(session_id: str, question: Question) -> JsonObject:
     """Params of `session/request_permission`."""
-    return {
-        "sessionId": session_id,
-        "title": question.tool_call.title or _FALLBACK_TITLE,
-        "subject": {"type": "tool_call", "toolCall": tool_call_patch(question.tool_call)},
-        "options": [{"optionId": o.id, "name": o.name, "kind": o.kind} for o in question.options],
-    }
+    wire: JsonObject = {"sessionId": session_id, "title": question.tool_call.title or _FALLBACK_TITLE}
+    if question.reason is not None:
+        wire["description"] = question.reason
+    call, asked = question.tool_call, question.command
+    if asked is None:
+        wire["subject"] = {"type": "tool_call", "toolCall": tool_call_patch(call)}
+    else:
+        wire["subject"] = {"type": "command", "command": asked.command, "cwd": asked.cwd, "toolCallId": call.id}
+    wire["options"] = [{"optionId": o.id, "name": o.name, "kind": o.kind} for o in question.options]
+    return wire
 
 
 # Each function takes the one class it stands under; no type can say that of a table.

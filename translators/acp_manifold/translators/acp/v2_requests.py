@@ -45,6 +45,16 @@ def client(params: JsonObject, *, newer: bool) -> ClientCapabilities:
     )
 
 
+def client_in_v1(params: JsonObject) -> ClientCapabilities:
+    """What a client takes that has asked for v2, or newer, and is served v1: what that has words for.
+
+    As the SDK's router has it (2.4.0): switches among the options and plans in words are a matter of course.
+    """
+    can = client(params, newer=True)
+    terminals = obj(obj(params, "capabilities"), "_meta").get("terminal_output") is True
+    return can._replace(subagents=False, notices=False, compaction=False, terminal_output=terminals)
+
+
 def initialize_result(version: str, auth_methods: list[JsonObject], can: ClientCapabilities) -> JsonObject:
     """The answer to `initialize`: what is advertised here is what the connection serves.
 

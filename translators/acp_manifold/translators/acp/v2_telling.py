@@ -12,6 +12,7 @@ from base64 import b64encode
 from acp_manifold.translators.acp import v1, v2
 from acp_manifold.translators.narrow import JsonObject, as_list
 from acp_manifold.translators.updates import (
+    BackgroundTask,
     Compaction,
     Message,
     MessageChunk,
@@ -30,7 +31,7 @@ _ITEMS = (ToolCall, Message, Compaction)
 
 
 class Telling:
-    """What one client knows of one session."""
+    """What one client knows of one session, and of those of its sub-agents."""
 
     def __init__(self, mark: str, *, history: bool = False) -> None:
         """
@@ -50,19 +51,27 @@ class Telling:
         """The message that was told whole last: its pieces are told already."""
         self._terminals: set[str] = set()
         """The calls that are open whose output is told as a terminal's."""
-        self._cancellable: dict[str, bool] = {}
-        """The calls that the client knows it may cancel, and whether their terminals as well."""
+        self._inside: dict[str, Telling] = {}
+        """What it knows of the sessions of sub-agents."""
+        self._agents: dict[str, str] = {}
+        """The sub-agents that were told, and in which session."""
+        self._background: dict[str, BackgroundTask] = {}
+        """What goes on in the background, as the client knows it: what it may cancel by itself."""
 
     def updates(self, session_id: str, update: Update) -> list[JsonObject]:
         """The params of each `session/update` that tells it, in order; none where there is nothing to tell."""
         if isinstance(update, OfSubagent):
             place = v1.subagent_id(session_id, update.id)
             inner = update.update
-            return (
-                self._subagent(session_id, place, inner) if isinstance(inner, Subagent) else self.updates(place, inner)
-            )
+            if isinstance(inner, Subagent):
+                return self._subagent(session_id, place, inner)
+            inside = self._inside.get(place) or self._inside.setdefault(place, Telling(self._mark))
+            inside.history = self.history
+            return inside.updates(place, inner)
         if isinstance(update, Subagent):
             return self._subagent(session_id, session_id, update)
+        if isinstance(update, SessionState):
+            return self._state(session_id, update)
         return [{"sessionId": session_id, "update": body} for body in self._bodies(update)]
 
     def message_id(self, chunk: MessageChunk) -> str | None:
@@ -84,29 +93,50 @@ class Telling:
         self._begun.add((role, identity))
         return {"sessionUpdate": v2.MESSAGES[role], "messageId": identity, "content": []}
 
-    def _state(self, update: SessionState) -> list[JsonObject]:
-        """The state, behind news of which tool calls go on in the background: each can be ended by itself there."""
-        offered = {task.tool_call_id for task in update.background if task.tool_call_id is not None}
+    def _state(self, session_id: str, update: SessionState) -> list[JsonObject]:
+        """The state, behind news of what goes on in the background: each can be ended by itself there."""
+        now = {task.id: task for task in update.background}
         told: list[JsonObject] = []
-        for call_id in sorted(offered - self._cancellable.keys()):
-            self._cancellable[call_id] = call_id in self._terminals
-            told += self._cancel(call_id, True)
-        for call_id in sorted(self._cancellable.keys() - offered):
-            told += self._cancel(call_id, False)
-            del self._cancellable[call_id]
-        return [*told, {"sessionUpdate": "state_update", **v2.state(update)}]
+        for task_id, task in now.items():
+            if self._background.get(task_id) != task:
+                told += [*self._announced(session_id, task), *self._offered(session_id, task, True)]
+        for task_id in self._background.keys() - now.keys():
+            told += self._offered(session_id, self._background[task_id], False)
+        self._background = now
+        state = {"sessionUpdate": "state_update", **v2.state(session_id, update)}
+        return [*told, {"sessionId": session_id, "update": state}]
 
-    def _cancel(self, call_id: str, possible: bool) -> list[JsonObject]:
-        of_terminal = [v2.cancellable_terminal(call_id, possible)] if self._cancellable[call_id] else []
-        return [*of_terminal, v2.cancellable(call_id, possible)]
+    def _announced(self, session_id: str, task: BackgroundTask) -> list[JsonObject]:
+        """The thing that a task is listed as, for a client that came later."""
+        if task.agent is not None and task.agent not in self._agents:
+            self._agents[task.agent] = session_id
+            return [{"sessionId": session_id, "update": v2.subagent(session_id, task.agent, "running", task.title)}]
+        call = task.tool_call_id
+        if task.agent is not None or call is None or not task.command or call in self._terminals:
+            return []
+        self._terminals.add(call)
+        terminal = {"sessionUpdate": "terminal_update", "terminalId": call, "command": task.title}
+        body = v2.tool_call(ToolCall(call, task.title, "execute", "in_progress"))
+        body["content"] = [_terminal(call)]
+        return [{"sessionId": session_id, "update": body} for body in (terminal, body)]
+
+    def _offered(self, session_id: str, task: BackgroundTask, possible: bool) -> list[JsonObject]:
+        told: list[JsonObject] = []
+        if task.agent is not None:
+            place = self._agents.get(task.agent, session_id)
+            told.append({"sessionId": place, "update": v2.cancellable_subagent(session_id, task.agent, possible)})
+        if task.tool_call_id is not None and task.command:
+            body = v2.cancellable_terminal(task.tool_call_id, possible)
+            told.append({"sessionId": session_id, "update": body})
+        if task.tool_call_id is not None:
+            told.append({"sessionId": session_id, "update": v2.cancellable(task.tool_call_id, possible)})
+        return told
 
     def _bodies(self, update: Update) -> list[JsonObject]:
         if isinstance(update, ToolOutput):
             return self._output(update)
         if isinstance(update, MessageChunk):
             return self._chunk(update)
-        if isinstance(update, SessionState):
-            return self._state(update)
         if isinstance(update, _ITEMS):
             self._nameless = None
         if isinstance(update, ToolCall):
@@ -170,16 +200,16 @@ class Telling:
         return [ended, body]
 
     def _subagent(self, session_id: str, place: str, update: Subagent) -> list[JsonObject]:
-        body: JsonObject = {
-            "sessionUpdate": "subagent_update",
-            "sessionId": v1.subagent_id(session_id, update.id),
-            "state": {"state": update.state},
-        }
-        if update.title is not None:
-            body["title"] = update.title
-        if update.description is not None:
-            body["description"] = update.description
-        return [{"sessionId": place, "update": body}]
+        """What is told of a sub-agent in the session at `place`, and of its state in its own."""
+        child = v1.subagent_id(session_id, update.id)
+        self._agents[update.id] = place
+        about = v2.subagent(session_id, update.id, update.state, update.title, update.description)
+        told: list[JsonObject] = [{"sessionId": place, "update": about}]
+        if update.prompt is not None:
+            given = v2.task_given(place, session_id, update.id, update.prompt)
+            told.append({"sessionId": child, "update": given})
+        own: JsonObject = {"sessionUpdate": "state_update", "state": update.state, "background": []}
+        return [*told, {"sessionId": child, "update": own}]
 
 
 def _terminal(call_id: str) -> JsonObject:

@@ -17,8 +17,8 @@ class Tasks:
 
     def __init__(self) -> None:
         self._running: dict[str, BackgroundTask] = {}
-        self._begun: dict[str, tuple[str | None, str | None]] = {}
-        """Tool call and command of each task that has not ended, in the background or not yet."""
+        self._begun: dict[str, tuple[str | None, str | None, bool]] = {}
+        """Tool call, command, whether it is an agent: of each task that has not ended, in the background or not yet."""
 
     def all(self) -> tuple[BackgroundTask, ...]:
         """Every task, the oldest first."""
@@ -36,16 +36,21 @@ class Tasks:
             self._complete(task_id)
         return [update for task_id in ended for update in self._end(task_id, well=True)]
 
-    def started(self, frame: TaskStarted, command: str | None) -> None:
-        """The call behind a task, and the command if it runs one."""
-        self._begun[frame.id] = (frame.call_id, command)
+    def started(self, frame: TaskStarted, command: str | None, *, agent: bool = False) -> None:
+        """The call behind a task, and the command if it runs one, or whether it is a sub-agent."""
+        self._begun[frame.id] = (frame.call_id, command, agent)
         self._complete(frame.id)
 
     def _complete(self, task_id: str) -> None:
         task, begun = self._running.get(task_id), self._begun.get(task_id)
         if task is not None and begun is not None:
-            call_id, command = begun
-            self._running[task_id] = task._replace(title=command or task.title, tool_call_id=call_id)
+            call_id, command, agent = begun
+            self._running[task_id] = task._replace(
+                title=command or task.title,
+                tool_call_id=call_id,
+                command=command is not None,
+                agent=call_id if agent else None,
+            )
 
     def ended(self, frame: TaskEnded) -> list[Update]:
         """A task is over."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from acp_manifold.translators.attached import context, file_path, link
+from acp_manifold.translators.attached import context, link
+from acp_manifold.translators.claude.mentions import mention
 from acp_manifold.translators.instructions import SystemPrompt
 from acp_manifold.translators.narrow import JsonObject
 from acp_manifold.translators.updates import (
@@ -15,6 +16,9 @@ from acp_manifold.translators.updates import (
     Text,
     TextResource,
 )
+
+REFUSAL_DIALOG = "refusal_fallback_prompt"
+"""The dialog of Claude Code 2.1.332 that is shown here; it asks for none that no host has said to show."""
 
 
 def user_message(prompt: Prompt, uuid: str, priority: str | None = None) -> JsonObject:
@@ -34,8 +38,8 @@ def user_message(prompt: Prompt, uuid: str, priority: str | None = None) -> Json
 
 
 def greeting(prompt: SystemPrompt | None) -> JsonObject:
-    """The `initialize` request, with the instructions that a client gives the session."""
-    request: JsonObject = {"subtype": "initialize"}
+    """The `initialize` request: the dialogs that are shown here, the instructions that a client gives the session."""
+    request: JsonObject = {"subtype": "initialize", "supportedDialogKinds": [REFUSAL_DIALOG]}
     if prompt is not None:
         # Without `snapshot` a resumed session would keep the instructions it first had.
         request["systemPromptSnapshot"] = False
@@ -96,11 +100,3 @@ def _picture(image: Image) -> list[JsonObject]:
     if uri.startswith(("https://", "http://")):
         return [{"type": "image", "source": {"type": "url", "url": uri}}]
     return [_said(mention(uri, uri))]
-
-
-def mention(uri: str, name: str) -> str:
-    """A file as a person mentions it in Claude Code, which then reads it; anything else as a Markdown link."""
-    path = file_path(uri)
-    if path is None or '"' in path or "\n" in path:
-        return f"[{name}]({uri})"
-    return f'@"{path}"' if any(char.isspace() for char in path) else f"@{path}"

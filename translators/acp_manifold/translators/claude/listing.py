@@ -18,8 +18,14 @@ from acp_manifold.translators.claude.records import (
     typed_texts,
     working_directory,
 )
-from acp_manifold.translators.narrow import JsonObject
+from acp_manifold.translators.narrow import JsonObject, as_str, flag, is_text, obj, text
 from acp_manifold.translators.titles import normalise
+
+COST = "cost-state"
+"""The type of the record that Claude Code 2.1.332 leaves at its end, with what the session has cost until then."""
+
+_MOST_USD = 1e9
+"""No session has cost so much: what says so is damaged."""
 
 _LONGEST = 1000
 """Characters kept of what a person typed: more than any list shows."""
@@ -47,6 +53,15 @@ class Facts:
     """Whether a message was found from the start on."""
     has_message: bool = False
     sidechain: bool = False
+    model: str | None = None
+    """That of the last answer that was read."""
+    model_at: int = -1
+    """The place of that answer."""
+    cost: float | None = None
+    """What the session has cost in US dollars, if no message stands behind the record that says so."""
+    cost_at: int = -1
+    forked_from: str | None = None
+    """The session it is a copy of, as its first message says."""
 
     @property
     def cwd(self) -> str | None:
@@ -86,6 +101,8 @@ class Facts:
         if is_sidechain(record):
             self.sidechain = self.sidechain or not self.begun
         elif is_message(record):
+            if not self.begun:
+                self.forked_from = _shown(as_str(obj(record, "forkedFrom").get("sessionId")))
             self.begun = self.has_message = True
             if self.first_typed is None:
                 starts = (said[:_LONGEST] for said in typed_texts(record))
@@ -96,10 +113,18 @@ class Facts:
 
         The time never goes back: messages that are written again, as in a compaction, are no newer for it.
         """
-        if self._add_title(record, at) or record.get("type") not in ("user", "assistant"):
+        kind = record.get("type")
+        if kind == COST and at > self.cost_at:
+            self.cost, self.cost_at = _cost(record), at
+        if self._add_title(record, at) or kind not in ("user", "assistant"):
             return False
         if is_sidechain(record) or not is_message(record):
             return False
+        if at > self.cost_at:
+            self.cost = None
+        model = _shown(text(obj(record, "message"), "model"))
+        if at > self.model_at and model is not None and model != "<synthetic>":
+            self.model, self.model_at = model, at
         self.has_message = True
         self.last_cwd = working_directory(record) or self.last_cwd
         stamp = moment(record)
@@ -119,3 +144,14 @@ class Facts:
         if title is not None:
             self.add_title(title, at)
         return title is not None
+
+
+def _cost(record: JsonObject) -> float | None:
+    amount = record.get("totalCostUSD")
+    if isinstance(amount, bool) or not isinstance(amount, int | float) or flag(record, "hasUnknownModelCost"):
+        return None
+    return float(amount) if 0 <= amount < _MOST_USD else None
+
+
+def _shown(said: str | None) -> str | None:
+    return said if said and len(said) <= _LONGEST and is_text(said) else None

@@ -7,7 +7,7 @@ CLI takes any model name, and an effort or a style that there is none of changes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_str, flag, obj, text
 from acp_manifold.translators.updates import Choice, ConfigOption
@@ -216,15 +216,32 @@ def _mode(held: Held, model: Model | None, *, bypass: bool) -> ConfigOption:
     absent = {BYPASS} if not bypass else set[str]()
     if model is not None and not model.auto:
         absent.add(AUTO)
-    choices = tuple(mode for mode in _MODES if mode.value not in absent or mode.value == held.mode)
-    if all(mode.value != held.mode for mode in choices):
-        choices = (*choices, Choice(held.mode, held.mode))
-    return ConfigOption(MODE, "Mode", held.mode, choices, "mode", "What is asked before it is done")
+    return mode_option(held.mode, [mode.value for mode in _MODES if mode.value not in absent])
+
+
+def mode_option(current: str, offered: Collection[str]) -> ConfigOption:
+    """The option for the permission mode, of those offered; the one that holds is always among them."""
+    choices = tuple(mode for mode in _MODES if mode.value in offered or mode.value == current)
+    if all(mode.value != current for mode in choices):
+        choices = (*choices, Choice(current, current))
+    return ConfigOption(MODE, "Mode", current, choices, "mode", "What is asked before it is done")
 
 
 def _fast_words(held: Held) -> str:
     words = "Faster answers, at a higher price"
     return words if held.fast or held.fast_obstacle is None else f"{words}; {held.fast_obstacle}"
+
+
+def wished(menu: Menu, option_id: str, value: str) -> str | None:
+    """What to set an option to that a client names as the CLI does; None for what is not offered.
+
+    Any model is taken; which efforts there are hangs on the model, of which the CLI takes care.
+    """
+    if option_id == MODEL:
+        return next((known.id for known in menu.models if value in (known.id, known.runs)), value)
+    if option_id == EFFORT:
+        return value if any(value in known.efforts for known in menu.models) else None
+    return value if option_id == AGENT and any(value == agent.value for agent in menu.agents) else None
 
 
 def request(option_id: str, value: str | bool, held: Held) -> JsonObject:

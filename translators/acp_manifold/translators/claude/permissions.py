@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from acp_manifold.translators.claude import tools
 from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_str, obj, text
-from acp_manifold.translators.updates import Option, Question, ToolCallUpdate
+from acp_manifold.translators.updates import CommandToRun, Option, Question, ToolCallUpdate
 from acp_manifold.translators.values import NamedTuple
 
 ALLOW = "allow"
@@ -26,6 +26,8 @@ QUESTION_TOOL = "AskUserQuestion"
 """The tool that is a question itself: allowing it means to send its answers along. See `questions`."""
 
 _PLAN_TOOL = "ExitPlanMode"
+
+_SHELL_TOOL = "Bash"
 
 KEEP_PLANNING = "The user wants to keep planning. Nothing was changed. Ask what the plan lacks, or work on it."
 """What the model is told when its plan was not approved."""
@@ -101,7 +103,10 @@ def asked(request: JsonObject, cwd: str) -> Asked:
             remembered[f"{_ALWAYS}{index}"] = suggestion
             options.append(Option(f"{_ALWAYS}{index}", label, "allow_always"))
     options.append(Option(REJECT, "Reject", "reject_once"))
-    return Asked(call.id, tool_input, Question(call, tuple(options)), remembered)
+    words = as_str(tool_input.get("command"))
+    command = CommandToRun(words, cwd) if words is not None and text(request, "tool_name") == _SHELL_TOOL else None
+    reason = as_str(request.get("description")) or None
+    return Asked(call.id, tool_input, Question(call, tuple(options), command, reason), remembered)
 
 
 def answer(asked_for: Asked, choice: str | None) -> JsonObject:

@@ -88,6 +88,36 @@ def of_server(request: JsonObject, request_id: str, call: ToolCallUpdate | None)
     return Inquiry(form, respond)
 
 
+def of_refusal(payload: JsonObject, request_id: str) -> Inquiry:
+    """Whether to go on with another model where one has refused (`refusal_fallback_prompt`).
+
+    Claude Code 2.1.332 keeps the refusal if that is not answered with a yes.
+
+    Args:
+        payload: Of the dialog.
+        request_id: The id of the control request.
+
+    Raises:
+        Unshowable: It names no two models.
+    """
+    model, other = text(payload, "originalModel"), text(payload, "fallbackModel")
+    if not model or not other:
+        raise Unshowable("it does not say which models it is about")
+    category = text(payload, "apiRefusalCategory")
+    message = f"{model} declined this request{f' ({category})' if category else ''}. Retry with {other}?"
+    choices = (
+        Choice(_RETRY, f"Retry with {other}", f"The session goes on with {other}."),
+        Choice(_KEEP, "Keep the refusal", "The turn ends with it."),
+    )
+    fields = (Field("choice", kind="one", description=text(payload, "guidanceText") or None, choices=choices),)
+
+    def respond(answer: FormAnswer) -> JsonObject:
+        retry = answer.action == "accept" and answer.values.get("choice") == _RETRY
+        return {"behavior": "completed", "result": _RETRY if retry else _KEEP}
+
+    return Inquiry(Form(request_id, message, fields), respond)
+
+
 def page_id(server: str, elicitation_id: str) -> str:
     """The id of the form that opens a page: what servers call theirs is unique for each of them alone."""
     return f"{server}:{elicitation_id}"
@@ -98,6 +128,9 @@ def tools_of(server: str) -> str:
     name = "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in server)
     return f"mcp__{name}__"
 
+
+_RETRY, _KEEP = "retry_fallback", "cancelled"
+"""The answers to `refusal_fallback_prompt`; the third, `edit_prompt`, is for hosts that can put a prompt back."""
 
 _REFUSALS = {"decline": DECLINED, "cancel": DISMISSED}
 

@@ -15,6 +15,7 @@ from typing import Literal, cast
 
 from acp_manifold.translators.attached import is_context, restored
 from acp_manifold.translators.claude.frames import message_blocks
+from acp_manifold.translators.claude.mentions import mentioned
 from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, flag, is_text, obj, text
 from acp_manifold.translators.titles import normalise
 from acp_manifold.translators.updates import BlobResource, Content, Image, Text
@@ -145,26 +146,36 @@ def typed_content(record: JsonObject) -> list[Content]:
     """What a person sent in a user record, as it was sent: texts, pictures, resources; often nothing."""
     if record.get("type") != "user" or not is_by_person(record):
         return []
-    return _sent(message_blocks(obj(record, "message")))
+    return _sent(obj(record, "message"))
 
 
 def added_content(attachment: JsonObject) -> list[Content]:
     """What a person said in the middle of a turn; Claude Code 2.1.332 keeps it beside the results it went with."""
     if attachment.get("type") != "queued_command" or attachment.get("commandMode") != "prompt":
         return []
-    return _sent(message_blocks({"content": attachment.get("prompt")}))
+    return _sent({"content": attachment.get("prompt")})
 
 
-def _sent(blocks: list[JsonObject]) -> list[Content]:
-    return restored(content for block in blocks for content in _contents(block))
+def _sent(message: JsonObject) -> list[Content]:
+    # What was typed into the interactive program is one string; blocks are those of a client.
+    of_client = isinstance(message.get("content"), list)
+    found = [content for block in message_blocks(message) for content in _contents(block, of_client)]
+    if all(isinstance(content, Text) and not content.text.strip() for content in found):
+        return []
+    return restored(found)
 
 
-def _contents(block: JsonObject) -> list[Content]:
+def _contents(block: JsonObject, of_client: bool) -> list[Content]:
     if block.get("type") != "text":
         content = _content(block)
         return [content] if content is not None else []
+    said = text(block, "text")
+    shown = typed(said)
+    if of_client and shown == said.strip() and not _CONTEXTS.search(said):
+        link = mentioned(said)
+        return [link if link is not None else Text(said)] if said else []
     # The interactive program has the texts sent along in one piece with the words.
-    return [Text(part) for part in _CONTEXTS.split(typed(text(block, "text"))) if part.strip()]
+    return [Text(part) for part in _CONTEXTS.split(shown) if part.strip()]
 
 
 def _content(block: JsonObject) -> Content | None:

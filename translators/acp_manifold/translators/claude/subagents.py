@@ -104,7 +104,8 @@ class Subagents:
 def begun(call_id: str, tool_input: JsonObject) -> Subagent:
     """A sub-agent that a call sets to work."""
     title = text(tool_input, "description") or text(tool_input, "subagent_type") or "Sub-agent"
-    return Subagent(call_id, "running", title, text(tool_input, "subagent_type") or None)
+    prompt = text(tool_input, "prompt") or None
+    return Subagent(call_id, "running", title, text(tool_input, "subagent_type") or None, prompt)
 
 
 def within(parent: str, agent: Subagent) -> Update:

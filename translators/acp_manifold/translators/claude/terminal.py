@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from acp_manifold.translators.claude.frames import Assistant, Result, User, message_blocks
+from acp_manifold.translators.claude import terminal_tasks
+from acp_manifold.translators.claude.frames import Assistant, Result, TasksRunning, User, context_tokens, message_blocks
 from acp_manifold.translators.claude.records import is_sidechain, typed_content
 from acp_manifold.translators.claude.turn import Conversation
+from acp_manifold.translators.claude.typed_commands import command_of, printed_by
 from acp_manifold.translators.narrow import JsonObject, as_int, as_str, flag, obj, text
-from acp_manifold.translators.updates import Compaction, MessageChunk, Prompt, Text, Update
+from acp_manifold.translators.updates import Compaction, MessageChunk, Prompt, Text, Update, Usage
 
 INTERRUPTED = "[Request interrupted by user"
 """How the record begins that an interrupt leaves."""
@@ -48,6 +50,8 @@ class TerminalConversation(Conversation):
         self.records = 0
         """Messages that were recorded so far."""
         self._expected: Prompt | None = None
+        self._command = False
+        """Whether the turn is a slash command."""
         self._displayed: dict[str, _Displayed] = {}
         self._unseen: list[str] = []
         """Texts told by a record that were not displayed yet."""
@@ -61,10 +65,17 @@ class TerminalConversation(Conversation):
         self._failure: str | None = None
         self._called: list[JsonObject] = []
         """Calls of the hook `PreToolUse`, the last ones."""
+        self.outputs: dict[str, str] = {}
+        """The files that background commands print into, by the id of the task."""
+        self._window = 0
+        """Tokens that the context can hold, as far as the program has told."""
+        self._cost: object = None
+        self._told_usage: Usage | None = None
 
-    def expect(self, prompt: Prompt) -> None:
-        """A prompt is about to be submitted; the record of it begins the turn."""
+    def expect(self, prompt: Prompt, *, command: bool = False) -> None:
+        """A prompt, which may be a slash command, is about to be submitted; the record of it begins the turn."""
         self._expected, self.outcome = prompt, None
+        self._command = command
         self.accepted = self.answered = self.over = False
         self._prompt_id = ""
         self._displayed, self._unseen, self._early = {}, [], []
@@ -134,6 +145,8 @@ class TerminalConversation(Conversation):
         kind = record.get("type")
         if is_sidechain(record):
             return []
+        if (end := terminal_tasks.ended(record)) is not None:
+            return [*self.feed(end), *(self._heard(record) if kind == "user" else [])]
         self.records += kind == "assistant"
         if kind == "assistant":
             return self._said(record)
@@ -150,12 +163,31 @@ class TerminalConversation(Conversation):
             self._done.append(self._prompt_id)
         if interrupted:
             self.interrupt()
-        raw: JsonObject = {"subtype": "success", "stop_reason": self._stop or None, "usage": self._used()}
+        raw: JsonObject = {
+            "subtype": "success",
+            "stop_reason": self._stop or None,
+            "usage": self._used(),
+            "modelUsage": {self._model: {"contextWindow": self._window}},
+            "total_cost_usd": self._cost,
+        }
         said = Result(raw, self._failure is not None, self._failure or "", (self._uuid or "",), None)
         spoke, self._spoke = self._spoke, True  # Whatever was said is told.
         updates += self.feed(said)
         self._spoke = spoke
+        self._told_usage = next((update for update in updates if isinstance(update, Usage)), self._told_usage)
         return updates
+
+    def measured(self, status: JsonObject) -> list[Update]:
+        """What the program tells its status line: how full the context is, and what the session has cost."""
+        window = obj(status, "context_window")
+        self._window = as_int(window.get("context_window_size")) or self._window
+        self._cost = obj(status, "cost").get("total_cost_usd")
+        used = context_tokens(obj(window, "current_usage"))
+        if not used or not self._window:
+            return []
+        usage = Usage(used, self._window, float(self._cost) if isinstance(self._cost, int | float) else None)
+        told, self._told_usage = self._told_usage, usage
+        return [usage] if usage != told else []
 
     def _late(self) -> list[Update]:
         self._expected = None
@@ -169,15 +201,39 @@ class TerminalConversation(Conversation):
             self.over = self.accepted
             return []
         if any(block.get("type") == "tool_result" for block in blocks):
+            self._goes_on_behind(record)
             return self.feed(User(blocks, None, record.get("toolUseResult")))
         typed = typed_content(record)
         if not typed:
-            return []
+            return self._commanded(record)
         uuid = text(record, "uuid")
         if self._expected is None:
             return [MessageChunk("user", content, uuid or None) for content in typed]
+        return self._taken(record)
+
+    def _goes_on_behind(self, record: JsonObject) -> None:
+        """The result of a call may say that its command goes on in the background."""
+        begun = terminal_tasks.begun(record)
+        if begun is None:
+            return
+        if begun.output is not None:
+            self.outputs[begun.frame.id] = begun.output
+        self.feed(begun.frame)
+        self.feed(TasksRunning({task.id: task.title for task in self.tasks.all()} | {begun.frame.id: ""}))
+
+    def _commanded(self, record: JsonObject) -> list[Update]:
+        """A record of a slash command, or of what it printed; only of one that a prompt is."""
+        if not self._command:
+            return []
+        message = record if record.get("type") == "system" else obj(record, "message")
+        if self._expected is not None and command_of(message) is not None:
+            return self._taken(record)
+        printed = printed_by(message) if self.accepted else None
+        return [MessageChunk("agent", Text(printed), text(record, "uuid") or None)] if printed is not None else []
+
+    def _taken(self, record: JsonObject) -> list[Update]:
         self._prompt_id = text(record, "promptId")
-        self.begin(uuid, self._expected)
+        self.begin(text(record, "uuid"), self._expected or ())
         self.accepted = self.stirred = True
         told, self._typed = self._typed, []
         return [*told, *self._late()]
@@ -221,6 +277,8 @@ class TerminalConversation(Conversation):
         subtype = text(record, "subtype")
         if subtype == "turn_duration":
             self.over = self.accepted
+        if subtype == "local_command":
+            return self._commanded(record)
         if subtype == "compact_boundary":
             name = f"compaction-{text(record, 'uuid')}"
             return [Compaction(name, "in_progress"), Compaction(name, "completed")]

@@ -192,9 +192,23 @@ def _changed_file(structured: object, cwd: str) -> Diff | None:
     old, new = as_str(result.get("oldString")), as_str(result.get("newString"))
     if old is None or new is None:
         return None
-    if not old or before is None or len(before) > _WHOLE_FILE_LIMIT or old not in before:
+    everywhere = flag(result, "replaceAll")
+    if not old or before is None or old not in before:
         return Diff(path, old or None, new)
-    return Diff(path, before, before.replace(old, new, -1 if flag(result, "replaceAll") else 1))
+    if len(before) <= _WHOLE_FILE_LIMIT:
+        return Diff(path, before, before.replace(old, new, -1 if everywhere else 1))
+    return Diff(path, old, new) if everywhere else _passage(path, before, old, new)
+
+
+def _passage(path: str, before: str, old: str, new: str) -> Diff:
+    """The lines of a file in which an edit was made, and those that are there now."""
+    at = before.index(old)
+    first = before.rfind("\n", 0, at) + 1
+    end = before.find("\n", at + len(old) - 1) + 1 or len(before)
+    if end - first > _WHOLE_FILE_LIMIT:
+        return Diff(path, old, new)
+    was = before[first:end]
+    return Diff(path, was, was.replace(old, new, 1), line=before.count("\n", 0, first) + 1)
 
 
 def _absolute(path: str, cwd: str) -> str:

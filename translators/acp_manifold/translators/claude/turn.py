@@ -4,7 +4,8 @@ A prompt is one user message with an id of ours. Claude Code 2.1.332 names that 
 `command_lifecycle` frames and in `user_message_uuids` of the `result`; turns that it begins itself
 (a background task has ended) carry an `origin` instead, and results of local commands carry
 neither. So a result ends the prompt if it names the prompt's id, or names none and no origin
-(case M05). What comes outside of a prompt is told all the same; it only ends nothing. Messages that
+(case M05). What comes outside of a prompt is told all the same; it only ends nothing. A prompt that
+is sent meanwhile is `queued` until such a turn is over, with no `idle` in between. Messages that
 were added to the turn (`steering`) are answered before it ends.
 """
 
@@ -19,6 +20,7 @@ from acp_manifold.translators.narrow import JsonObject, as_int, as_objects, as_s
 from acp_manifold.translators.updates import (
     Compaction,
     MessageChunk,
+    OwnTurn,
     Prompt,
     Text,
     ToolCallUpdate,
@@ -74,8 +76,12 @@ class Conversation:
         """What runs in the background."""
         self.idle = True
         """Whether no turn runs, neither ours nor one that the CLI began itself."""
+        self.own = False
+        """Whether a turn runs that the CLI began itself."""
         self.steered = Steered()
         """What was added to the turn."""
+        self._own_outcome: Outcome | None = None
+        """How that ended, as long as the CLI has not said that it is over."""
         self._so_far: Outcome | None = None
         """How what was answered so far ended, while something added is still to be answered."""
         self._cwd = cwd
@@ -149,7 +155,11 @@ class Conversation:
     def abandon(self) -> list[Update]:
         """The updates that end all that is open, in the background too, because the process is gone."""
         return (
-            self._agents.all_ended() + self.fail_open_calls() + self.tasks.abandon() + self._end_compaction("cancelled")
+            self._agents.all_ended()
+            + self.fail_open_calls()
+            + self.tasks.abandon()
+            + self._end_compaction("cancelled")
+            + self._end_own()
         )
 
     def _settle(self, outcome: Outcome) -> list[Update]:
@@ -168,7 +178,7 @@ class Conversation:
     def _stream(self, frame: StreamEvent) -> list[Update]:
         if frame.parent is not None:
             return _NOTHING
-        self.stirred = True
+        self.stirred = not self.own
         piece = self._messages.stream(frame.event)
         if isinstance(piece, MessageChunk):
             self._spoke = True
@@ -182,7 +192,7 @@ class Conversation:
     def _assistant(self, frame: Assistant) -> list[Update]:
         if frame.parent is not None:
             return self._agents.said(frame)
-        self.stirred = True
+        self.stirred = not self.own
         self._error = frame.error
         if frame.error is not None:
             # The result repeats this text, and is an error.
@@ -222,7 +232,7 @@ class Conversation:
     def _user(self, frame: User) -> list[Update]:
         if frame.parent is not None:
             return self._agents.heard(frame)
-        self.stirred = True
+        self.stirred = not self.own
         results = [block for block in frame.blocks if block.get("type") == "tool_result"]
         structured = frame.tool_use_result if len(results) == 1 else None
         updates: list[Update] = []
@@ -240,7 +250,7 @@ class Conversation:
 
     def _result(self, frame: Result) -> list[Update]:
         if self._uuid is None or not self._answers(frame):
-            return _NOTHING
+            return self._own_result(frame) if self.own else _NOTHING
         updates: list[Update] = []
         outcome = ending(frame, interrupted=self._interrupted, spoke=self._spoke, error=self._error)
         if not isinstance(outcome, Failure):
@@ -249,6 +259,11 @@ class Conversation:
                 updates.append(MessageChunk("agent", Text(frame.text), as_str(frame.raw.get("uuid"))))
             updates += self._usage(frame.raw)
         return updates + self._settle(outcome)
+
+    def _own_result(self, frame: Result) -> list[Update]:
+        outcome = ending(frame, interrupted=self._interrupted, spoke=self._spoke, error=self._error)
+        self._own_outcome = outcome
+        return [] if isinstance(outcome, Failure) else self._usage(frame.raw)
 
     def _answers(self, frame: Result) -> bool:
         if frame.user_message_uuids:
@@ -271,20 +286,27 @@ class Conversation:
         if told is not None:
             over = self._so_far is not None and not self.steered.open
             return self._end(self._so_far) if over else [*told]
-        if frame.uuid != self._uuid:
+        if frame.uuid != self._uuid or (self.own and frame.state == "queued"):
             return _NOTHING
+        if frame.state == "cancelled" and self._so_far is None:
+            self.stirred = not self.own
+            return self._settle(TurnEnd("cancelled"))
         self.stirred = True
+        before = self._end_own()
         if frame.state == "started":
             self._queued = False
-        if self._so_far is not None:
-            return _NOTHING
-        if frame.state == "cancelled":
-            return self._settle(TurnEnd("cancelled"))
-        return self._settle(TurnEnd("end_turn")) if frame.state == "completed" else _NOTHING
+            typed, self._typed = self._typed, []
+            return [*before, *typed]
+        if frame.state == "completed" and self._so_far is None:
+            return before + self._settle(TurnEnd("end_turn"))
+        return before
 
     def _task_started(self, frame: TaskStarted) -> list[Update]:
         call = self._calls.get(frame.call_id or "")
-        self.tasks.started(frame, call.command if call is not None else None)
+        if call is None:
+            self.tasks.started(frame, None)
+        else:
+            self.tasks.started(frame, call.command, agent=call.name in tools.AGENT_TOOLS)
         return _NOTHING
 
     def _task_ended(self, frame: TaskEnded) -> list[Update]:
@@ -323,8 +345,8 @@ class Conversation:
 
     def _state(self, frame: State) -> list[Update]:
         self.idle = frame.state == "idle"
-        if self._uuid is None:
-            return _NOTHING
+        if self._uuid is None or self.own:
+            return self._own_state()
         if frame.state != "idle":
             self.stirred = True
             return _NOTHING
@@ -334,6 +356,26 @@ class Conversation:
         if self._interrupted and self.stirred and not self._queued:
             return self._end(TurnEnd("cancelled"))
         return _NOTHING
+
+    def _own_state(self) -> list[Update]:
+        """The CLI works, or rests, without a prompt of ours."""
+        if self.idle:
+            return self._end_own()
+        if self.own:
+            return _NOTHING
+        self.own = True
+        self._own_outcome, self._error = None, None
+        self._interrupted = self._spoke = False
+        return [OwnTurn(running=True)]
+
+    def _end_own(self) -> list[Update]:
+        if not self.own:
+            return []
+        self.own = False
+        outcome, self._own_outcome = self._own_outcome, None
+        if isinstance(outcome, Failure):
+            return [OwnTurn(False, failure=outcome.text)]
+        return [OwnTurn(False, outcome)]
 
 
 def _typed(uuid: str, prompt: Prompt) -> list[MessageChunk]:

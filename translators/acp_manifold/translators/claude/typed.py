@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acp_manifold.translators.acp.requests import BadParams
 from acp_manifold.translators.attached import context, link
-from acp_manifold.translators.claude.input import mention
+from acp_manifold.translators.claude.mentions import mention
 from acp_manifold.translators.updates import Prompt, ResourceLink, Text, TextResource
 
 
@@ -26,5 +26,5 @@ def typed_parts(prompt: Prompt) -> tuple[str, list[str]]:
                 words.append(link(item.uri))
                 contexts.append(context(item))
             case _:
-                raise BadParams("prompt", "images, documents and sound can't be typed into the interactive program")
+                raise BadParams("prompt", "documents and sound can't be typed into the interactive program")
     return " ".join(word for word in words if word), contexts

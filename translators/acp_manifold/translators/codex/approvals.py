@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_list, as_object, as_objects, as_str, obj, text
-from acp_manifold.translators.updates import Option, Question, Text, ToolCallUpdate, ToolContent
+from acp_manifold.translators.updates import CommandToRun, Option, Question, Text, ToolCallUpdate, ToolContent
 from acp_manifold.translators.values import NamedTuple
 
 from . import commands, items
@@ -90,9 +90,17 @@ def _offered(decisions: object) -> list[Choice]:
     return [*choices, _REJECT, *([_STOP] if "cancel" in listed else [])]
 
 
-def _approval(call: ToolCallUpdate, choices: list[Choice], refusal: JsonObject, abort: JsonObject) -> Approval:
-    options = tuple(choice.option for choice in choices)
-    return Approval(Question(call, options), {c.option.id: c.result for c in choices}, refusal, abort)
+def _approval(
+    call: ToolCallUpdate,
+    choices: list[Choice],
+    refusal: JsonObject,
+    abort: JsonObject,
+    *,
+    reason: object = None,
+    command: CommandToRun | None = None,
+) -> Approval:
+    question = Question(call, tuple(choice.option for choice in choices), command, as_str(reason) or None)
+    return Approval(question, {c.option.id: c.result for c in choices}, refusal, abort)
 
 
 def _reason(params: JsonObject) -> tuple[ToolContent, ...]:
@@ -111,7 +119,10 @@ def _command(params: JsonObject, open_items: Items) -> Approval:
         content=_reason(params) or None,
         raw_input=commands.raw_input(params) if command else None,
     )
-    return _approval(call, _offered(params.get("availableDecisions")), _DECLINE, _CANCEL)
+    cwd = as_str(params.get("cwd"))
+    to_run = CommandToRun(title, cwd) if command and cwd and not host else None
+    choices = _offered(params.get("availableDecisions"))
+    return _approval(call, choices, _DECLINE, _CANCEL, reason=params.get("reason"), command=to_run)
 
 
 def _file_change(params: JsonObject, open_items: Items) -> Approval:
@@ -128,7 +139,7 @@ def _file_change(params: JsonObject, open_items: Items) -> Approval:
         content=(*reason, *(begun.content if begun else ())) or None,
         locations=begun.locations if begun else None,
     )
-    return _approval(call, _offered(None), _DECLINE, _CANCEL)
+    return _approval(call, _offered(None), _DECLINE, _CANCEL, reason=params.get("reason"))
 
 
 def _permissions(params: JsonObject, open_items: Items) -> Approval:
@@ -149,7 +160,7 @@ def _permissions(params: JsonObject, open_items: Items) -> Approval:
         Choice(Option("session", "Allow for this session", "allow_always"), session),
         Choice(Option("decline", "Reject", "reject_once"), refusal),
     ]
-    return _approval(call, choices, refusal, refusal)
+    return _approval(call, choices, refusal, refusal, reason=params.get("reason"))
 
 
 _PERSIST: dict[str, str] = {"session": "Allow for this session", "always": "Always allow"}

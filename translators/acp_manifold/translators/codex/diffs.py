@@ -14,7 +14,7 @@ from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, obj,
 from acp_manifold.translators.updates import Diff, Location, ToolKind
 from acp_manifold.translators.values import NamedTuple
 
-_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@.*$", re.MULTILINE)
+_HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@.*$", re.MULTILINE)
 _ROWS = re.compile(r"[^\n]*\n|[^\n]+")
 """Rows end at a line feed alone: source text may hold any other separator."""
 _MOVED = "\n\nMoved to: "
@@ -24,6 +24,8 @@ _MOVED = "\n\nMoved to: "
 class Hunk(NamedTuple):
     """One changed passage of a file."""
 
+    was: int
+    """Where it began in the old file, counted from 1."""
     line: int
     """Where it begins in the new file, counted from 1."""
     old: str
@@ -61,10 +63,10 @@ def hunks_of(patch: str) -> Iterator[Hunk]:
     marks = list(_HUNK.finditer(patch))
     for index, mark in enumerate(marks):
         end = marks[index + 1].start() if index + 1 < len(marks) else len(patch)
-        yield _hunk(int(mark.group(1)), patch[mark.end() + 1 : end])
+        yield _hunk(int(mark.group(1)), int(mark.group(2)), patch[mark.end() + 1 : end])
 
 
-def _hunk(line: int, body: str) -> Hunk:
+def _hunk(was: int, line: int, body: str) -> Hunk:
     old: list[str] = []
     new: list[str] = []
     for row in _ROWS.findall(body):
@@ -76,7 +78,7 @@ def _hunk(line: int, body: str) -> Hunk:
                 old.append(content)
             if sign != "-":
                 new.append(content)
-    return Hunk(line, "".join(old), "".join(new))
+    return Hunk(was if old else was + 1, line, "".join(old), "".join(new))
 
 
 def _chop(*sides: list[str]) -> None:
@@ -92,7 +94,8 @@ def diffs_of(change: Change) -> tuple[Diff, ...]:
     if change.kind == "delete":
         return (Diff(change.path, change.diff, "", deleted=True),)
     patch = change.diff.split(_MOVED)[0]
-    return tuple(Diff(change.place, hunk.old, hunk.new) for hunk in hunks_of(patch))
+    before = change.path if change.moved_to is not None else None
+    return tuple(Diff(change.place, hunk.old, hunk.new, line=hunk.was, moved_from=before) for hunk in hunks_of(patch))
 
 
 def locations_of(change: Change) -> tuple[Location, ...]:

@@ -349,15 +349,18 @@ def review_in(item: JsonObject) -> str | None:
 
 def user_content(item: JsonObject) -> tuple[Content, ...]:
     """What a person sent in a `userMessage` item."""
-    blocks = (_input_block(raw) for raw in as_objects(item.get("content")))
-    return tuple(restored(block for block in blocks if block is not None))
+    blocks = [block for raw in as_objects(item.get("content")) if (block := _input_block(raw)) is not None]
+    if all(isinstance(block, Text) and not block.text.strip() for block in blocks):
+        return ()
+    return tuple(restored(blocks))
 
 
 def _input_block(raw: JsonObject) -> Content | None:
     kind = text(raw, "type")
     if kind == "text":
-        said = typed(text(raw, "text"))
-        return Text(said) if said else None
+        said = text(raw, "text")
+        shown = said if said.isspace() else typed(said)
+        return Text(shown) if shown else None
     if kind == "image":
         return _picture(text(raw, "url"))
     if kind in ("localImage", "mention", "skill"):

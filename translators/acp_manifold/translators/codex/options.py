@@ -20,6 +20,9 @@ MODE, MODEL, EFFORT, FAST, COLLABORATION = "mode", "model", "effort", "fast", "c
 CONFIGURED = "config"
 """The mode that is what the person's configuration says, where that is none of the others."""
 
+PROFILE = "permission-profile:"
+"""A mode that is a permission profile of the person's: its id stands behind this."""
+
 _FAST_TIERS = ("fast", "priority")
 
 
@@ -84,6 +87,13 @@ class Model(NamedTuple):
     hidden: bool
 
 
+class Profile(NamedTuple):
+    """A permission profile that the person has configured, and may choose."""
+
+    id: str
+    description: str | None = None
+
+
 class Settings(NamedTuple):
     """What holds in a thread."""
 
@@ -144,8 +154,21 @@ def _model(entry: JsonObject) -> Model:
     )
 
 
+def profiles(result: JsonObject) -> tuple[Profile, ...]:
+    """The answer to `permissionProfile/list` without Codex' own, which `:` begins, and those that may not be chosen."""
+    return tuple(
+        Profile(name, as_str(entry.get("description")))
+        for entry in as_objects(result.get("data"))
+        if (name := text(entry, "id")) and not name.startswith(":") and entry.get("allowed") is not False
+    )
+
+
 def options(
-    held: Settings, configured: Settings, known: Sequence[Model], served: Sequence[str] | None = None
+    held: Settings,
+    configured: Settings,
+    known: Sequence[Model],
+    served: Sequence[str] | None = None,
+    own: Sequence[Profile] = (),
 ) -> tuple[ConfigOption, ...]:
     """All options, with what holds.
 
@@ -154,9 +177,10 @@ def options(
         configured: What held when the thread was opened.
         known: The models that Codex lists; empty as long as that is not known.
         served: What an endpoint serves, in place of them.
+        own: The person's permission profiles.
     """
     model = next((model for model in known if model.id == held.model), None)
-    found = [_mode(held, configured), _collaboration(held)]
+    found = [_mode(held, configured, own), _collaboration(held)]
     choices = [Choice(m.id, m.name, m.description) for m in known if not m.hidden or m.id == held.model]
     if served is not None:
         names = {m.id: m for m in known}
@@ -177,17 +201,39 @@ def options(
     return tuple(found)
 
 
-def _mode(held: Settings, configured: Settings) -> ConfigOption:
+def _mode(held: Settings, configured: Settings, own: Sequence[Profile]) -> ConfigOption:
     choices = [mode.choice for mode in _MODES]
-    own = configured if mode_of(configured) == CONFIGURED else held
-    if mode_of(own) == CONFIGURED:
-        choices.append(Choice(CONFIGURED, "As configured", _permissions(own)))
+    asks = f"approval policy {_policy(_asking(configured)[0])}"
+    choices += [
+        Choice(PROFILE + profile.id, profile.id, f"{profile.description}; {asks}" if profile.description else asks)
+        for profile in own
+    ]
+    plain = next((it for it in (configured, held) if mode_of(it, configured, own) == CONFIGURED), None)
+    if plain is not None:
+        choices.append(Choice(CONFIGURED, "As configured", _permissions(plain)))
     words = "What is done without asking, and what is asked first"
-    return ConfigOption(MODE, "Mode", mode_of(held), tuple(choices), "mode", words)
+    return ConfigOption(MODE, "Mode", mode_of(held, configured, own), tuple(choices), "mode", words)
 
 
-def mode_of(held: Settings) -> str:
-    """The id of the mode that holds."""
+def mode_of(held: Settings, configured: Settings, own: Sequence[Profile] = ()) -> str:
+    """The id of the mode that holds; see `options` for the arguments."""
+    if held.profile is not None and not held.profile.startswith(":"):
+        # What it allows is not all in the sandbox that is told with it.
+        listed = any(profile.id == held.profile for profile in own)
+        as_chosen = listed and _asking(configured) == (held.approval, held.reviewer)
+        return PROFILE + held.profile if as_chosen else CONFIGURED
+    return _named_mode(held) or CONFIGURED
+
+
+def _asking(configured: Settings) -> tuple[object, str]:
+    """Approval policy and reviewer of a profile: those of the person, unless they are part of another mode."""
+    own = configured.profile is not None and not configured.profile.startswith(":")
+    if own or _named_mode(configured) is None:
+        return configured.approval, configured.reviewer
+    return "on-request", "user"
+
+
+def _named_mode(held: Settings) -> str | None:
     for mode in _MODES:
         exact = not held.sandbox.get("writableRoots") and not flag(held.sandbox, "networkAccess")
         same = (mode.approval, mode.reviewer, mode.sandbox) == (
@@ -197,13 +243,16 @@ def mode_of(held: Settings) -> str:
         )
         if same and (exact or mode.sandbox == "dangerFullAccess"):
             return mode.choice.value
-    return CONFIGURED
+    return None
+
+
+def _policy(approval: object) -> str:
+    return approval if isinstance(approval, str) else "granular"
 
 
 def _permissions(held: Settings) -> str:
-    approval = held.approval if isinstance(held.approval, str) else "granular"
     network = ", network" if flag(held.sandbox, "networkAccess") else ""
-    return f"approval policy {approval}, sandbox {held.profile or text(held.sandbox, 'type')}{network}"
+    return f"approval policy {_policy(held.approval)}, sandbox {held.profile or text(held.sandbox, 'type')}{network}"
 
 
 def _collaboration(held: Settings) -> ConfigOption:
@@ -214,11 +263,16 @@ def _collaboration(held: Settings) -> ConfigOption:
 
 
 def change(
-    option_id: str, value: str | bool, held: Settings, configured: Settings, known: Sequence[Model]
+    option_id: str,
+    value: str | bool,
+    held: Settings,
+    configured: Settings,
+    known: Sequence[Model],
+    own: Sequence[Profile] = (),
 ) -> JsonObject:
     """What `thread/settings/update` is to be sent, beside the thread, to set an option to a value that was checked."""
     if option_id == MODE:
-        return _mode_params(str(value), held, configured)
+        return _mode_params(str(value), held, configured, own)
     if option_id == COLLABORATION:
         settings: JsonObject = {
             "model": held.model,
@@ -237,7 +291,7 @@ def change(
     return params
 
 
-def _mode_params(value: str, held: Settings, configured: Settings) -> JsonObject:
+def _mode_params(value: str, held: Settings, configured: Settings, own: Sequence[Profile]) -> JsonObject:
     for mode in _MODES:
         if mode.choice.value == value:
             return {
@@ -245,8 +299,15 @@ def _mode_params(value: str, held: Settings, configured: Settings) -> JsonObject
                 "approvalsReviewer": mode.reviewer,
                 "permissions": mode.profile,
             }
-    own = configured if mode_of(configured) == CONFIGURED else held
-    params: JsonObject = {"approvalPolicy": own.approval, "approvalsReviewer": own.reviewer}
-    if own.profile is not None:
-        return {**params, "permissions": own.profile}
-    return {**params, "sandboxPolicy": own.sandbox}
+    if value.startswith(PROFILE):
+        approval, reviewer = _asking(configured)
+        return {
+            "approvalPolicy": approval,
+            "approvalsReviewer": reviewer,
+            "permissions": value.removeprefix(PROFILE),
+        }
+    plain = configured if mode_of(configured, configured, own) == CONFIGURED else held
+    params: JsonObject = {"approvalPolicy": plain.approval, "approvalsReviewer": plain.reviewer}
+    if plain.profile is not None:
+        return {**params, "permissions": plain.profile}
+    return {**params, "sandboxPolicy": plain.sandbox}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_manifold.translators.attached import context, file_path, link
+from acp_manifold.translators.attached import context, file_path, link, link_to
 from acp_manifold.translators.narrow import JsonObject
 from acp_manifold.translators.updates import (
     Audio,
@@ -43,11 +43,11 @@ def _blocks(content: Content) -> list[JsonObject]:
         case Image():
             return _picture(content)
         case ResourceLink():
-            return [_said(link(file_path(content.uri) or content.uri, content.name))]
+            return [_said(link_to(content.uri, content.name))]
         case TextResource():
             return [_said(link(content.uri))]
         case BlobResource():
-            return [_said(link(file_path(content.uri) or content.uri))]
+            return [_said(link_to(content.uri))]
         case Audio():
             return []
 

@@ -3,7 +3,8 @@
 Facts of codex-cli 0.163.0: `item/tool/requestUserInput` comes in plan mode, and with the feature
 `default_mode_request_user_input` in the default one; each question has options or is typed, takes an own
 answer beside them if `isOther`, and no item tells of the call. An empty answer lets the turn go on, an
-error does too. A real MCP elicitation has no `codex_approval_kind`; it names the server and the turn,
+error does too. `request_user_input_async` asks and does not wait: it says itself that the reply is to come as a
+message of the person's. A real MCP elicitation has no `codex_approval_kind`; it names the server and the turn,
 not the call, its properties are in the order of the alphabet, and nothing ever tells that a page is done.
 """
 
@@ -13,7 +14,7 @@ from collections.abc import Callable
 
 from acp_manifold.translators.form_schemas import Unshowable, fields_of, page_of
 from acp_manifold.translators.forms import Choice, Field, Form, FormAnswer
-from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, flag, text
+from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_str, flag, text
 from acp_manifold.translators.updates import ToolCallUpdate
 from acp_manifold.translators.values import NamedTuple
 
@@ -63,6 +64,38 @@ def _user_input(params: JsonObject) -> Inquiry:
         return {"answers": {text(question, "id"): {"answers": _said(question, answer)} for question in questions}}
 
     return Inquiry(Form(text(params, "itemId"), message, tuple(fields)), respond)
+
+
+def open_form(item: JsonObject) -> Form:
+    """The form of a message that asks and does not wait (`request_user_input_async`); its questions are not empty."""
+    questions = as_objects(item.get("questions"))
+    single = len(questions) == 1
+    message = text(questions[0], "title") if single else "Please answer these questions."
+    fields: list[Field] = []
+    for index, question in enumerate(questions):
+        options = dict.fromkeys(option for option in as_list(question.get("options")) if isinstance(option, str))
+        choices = tuple(Choice(option, option) for option in options if option)
+        name, asked = f"question_{index}", None if single else text(question, "title")
+        if choices:
+            fields.append(Field(name, kind="one", description=asked, choices=choices))
+            words = "An answer of your own, or a note on what you picked."
+            fields.append(Field(f"{name}_other", title="Other", description=words, beside=name))
+        else:
+            fields.append(Field(name, description=asked))
+    return Form(text(item, "id"), f"{message} (Codex goes on while you answer.)", tuple(fields))
+
+
+def answer_text(item: JsonObject, answer: FormAnswer) -> str:
+    """What was answered to `open_form`, as a message that repeats the questions; empty if nothing was."""
+    told: list[str] = []
+    for index, question in enumerate(as_objects(item.get("questions"))):
+        picked = str(answer.values.get(f"question_{index}", "")).strip()
+        own = str(answer.values.get(f"question_{index}_other", "")).strip()
+        said = f"{picked} ({own})" if picked and own else picked or own
+        if said:
+            asked = text(question, "title").replace("\n", "\n> ")
+            told.append(f"> {asked}\n\n{said}")
+    return "\n\n".join(told) if answer.action == "accept" else ""
 
 
 def _fields(question: JsonObject, single: bool) -> list[Field]:

@@ -99,7 +99,7 @@ class SubagentStream:
 
     def begun(self) -> list[Update]:
         """It is there."""
-        return [self._within(Subagent(self.call, "running", self.title))]
+        return [self._within(Subagent(self.call, "running", self.title, prompt=self._prompt or None))]
 
     def notified(self, method: str, params: JsonObject) -> list[Update]:
         """What a notification of its thread tells."""

@@ -176,7 +176,7 @@ class Stream:
         """Open commands that no turn waits for: those of earlier turns, of this one too once it is over."""
         ids = [item_id for item_id, kind in self.open.items() if kind == "commandExecution"]
         return tuple(
-            BackgroundTask(item_id, text(self.items.get(item_id, {}), "command"), item_id)
+            BackgroundTask(item_id, text(self.items.get(item_id, {}), "command"), item_id, command=True)
             for item_id in ids
             if not (turn_runs and self._is_of_turn(item_id))
         )
