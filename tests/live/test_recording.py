@@ -19,6 +19,8 @@ from .lab import started
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
 SECRET = "plänted-secret-0123456789"
+IN_MCP = "behind the cellar door"
+BEARER = "abcdefgh.12345678"
 
 
 def kinds(recording: Recording) -> Counter[str]:
@@ -37,9 +39,16 @@ async def test_every_line_of_both_legs_is_recorded_and_no_secret_is(lab: MakeLab
     path = tmp_path / "made" / "it.jsonl"
     async with started(world, "--backend", backend, "--record", str(path)) as agent:
         await agent.initialize()
-        session = await agent.new_session(world.cwd, backend)
+        server = {"name": "s", "command": "true", "args": [], "env": [{"name": "PLACE", "value": IN_MCP}]}
+        meta = {"acp-manifold": {"backend": backend}}
+        asked = await agent.request("session/new", {"cwd": world.cwd, "mcpServers": [server], "_meta": meta})
+        session = text(asked, "sessionId")
         assert (
-            await agent.ask(session, f"SAY[3] and {SECRET}, by ann@example.org in {world.env['HOME']}/x") == "end_turn"
+            await agent.ask(
+                session,
+                f"SAY[3] and {SECRET}, by ann@example.org, Authorization: Bearer {BEARER}, in {world.env['HOME']}/x",
+            )
+            == "end_turn"
         )
         await agent.request("session/set_title", {"sessionId": session, "title": f"It is {SECRET}"})
         crossed = agent.said(session)
@@ -49,7 +58,7 @@ async def test_every_line_of_both_legs_is_recorded_and_no_secret_is(lab: MakeLab
     assert list(recording.header.clis) == [backend]
     assert recording.header.backend == backend
     data = path.read_bytes()
-    for secret in (SECRET, "ann@example.org", os.path.join(world.env["HOME"], "x")):
+    for secret in (SECRET, IN_MCP, BEARER, "ann@example.org", os.path.join(world.env["HOME"], "x")):
         assert secret.encode() not in data
         assert os.fsencode(secret) not in data
     asked = [text(entry.line or {}, "method") for entry in of(recording, "client", "in")]
