@@ -19,9 +19,21 @@ from acp_manifold.adapters.model.lab import private_environment
 from acp_manifold.bridge.backend import Backend
 from acp_manifold.bridge.backends import find_backends
 
-from . import delay, history, idle, lists, loads, renames, rendering
+from . import delay, history, idle, lists, loads, renames, rendering, tui
 from .contestants import CLIS, HOW_TO_INSTALL, Cli, Contestant, ours, peers, same_programs
-from .report import Row, as_json, delay_rows, idle_rows, list_rows, load_rows, rename_rows, rendering_rows, rows, table
+from .report import (
+    Row,
+    as_json,
+    delay_rows,
+    idle_rows,
+    list_rows,
+    load_rows,
+    rename_rows,
+    rendering_rows,
+    rows,
+    table,
+    tui_rows,
+)
 from .work import Figures, run_once
 
 MANY_RUNS = 3
@@ -65,10 +77,11 @@ async def _measure(
         alone = await _idle(idle_sessions, folder, url, backends) if idle_sessions else []
         listed = await _lists(everyone, runs, folder, url, backends)
         loaded = await _loads(everyone, runs, folder, url, backends)
+        typed = await _typed(runs, folder, url)
     click.echo("rendering", err=True)
     rendered = rendering_rows(rendering.measure())
     click.echo("delays", err=True)
-    return results, [*rendered, *delay_rows(await delay.measure()), *alone, *listed, *loaded]
+    return results, [*rendered, *delay_rows(await delay.measure()), *alone, *listed, *loaded, *typed]
 
 
 async def _compare(
@@ -126,6 +139,20 @@ async def _loads(everyone: list[Contestant], runs: int, folder: Path, url: str, 
                 load = await loads.measure(contestant, env, lab / "stderr.log", session, lab / "project")
                 found[contestant.cli, contestant.ours].append(load)
     return load_rows(found)
+
+
+async def _typed(runs: int, folder: Path, url: str) -> list[Row]:
+    """The interactive program by itself, and served by us."""
+    backends = find_backends(["claude-tui"])
+    (program,) = (one.command for backend in backends if (one := backend.program()) is not None)
+    lab, env = _lab(folder / "tui", url, backends)
+    config = Path(env["CLAUDE_CONFIG_DIR"])
+    found: list[tui.Tui] = []
+    for number in range(runs):
+        click.echo(f"interactive program, run {number + 1} of {runs}", err=True)
+        command = ours("claude").command
+        found.append(await tui.measure(command, program, env, lab / "project", lab / "stderr.log", config))
+    return tui_rows(found)
 
 
 def _lab(folder: Path, url: str, backends: list[Backend]) -> tuple[Path, dict[str, str]]:

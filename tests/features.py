@@ -531,7 +531,7 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature(
         "[the interactive program as a backend](#the-interactive-program), `--backend claude-tui`",
-        "yes: prompts, text, tools, permissions, questions, cancel, titles, load",
+        "yes: prompts, pictures, tools, permissions, questions, titles, commands, modes, models, background",
         "no",
         "no",
         "no",
@@ -540,6 +540,7 @@ FEATURES: tuple[Feature, ...] = (
             "live/test_tui.py::test_whatever_stands_in_a_prompt_is_words_and_arrives_whole",
             "live/test_tui.py::test_what_stands_in_the_way_is_told_for_what_it_is_and_not_answered",
             "live/test_tui.py::test_a_program_that_dies_in_mid_turn_is_an_error_and_resumes",
+            "live/test_tui.py::test_a_picture_is_a_private_file_for_as_long_as_its_turn",
         ),
     ),
     Feature(
