@@ -97,7 +97,7 @@ class Standing:
 
     @property
     def asks(self) -> bool:
-        """Whether a question has the keyboard, or is about to: its hook comes first; nothing typed is to delay it."""
+        """Whether a question has the keyboard, or is about to: its hook comes first, and typing would delay it."""
         return self.questions > 0 or self.status.name == "waiting"
 
     @property
