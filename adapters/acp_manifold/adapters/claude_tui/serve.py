@@ -23,7 +23,7 @@ from acp_manifold.adapters.claude_tui.screen import Screen
 from acp_manifold.adapters.claude_tui.session import TuiSession
 from acp_manifold.bridge.backend import SessionEvents, SessionSpec
 from acp_manifold.bridge.ledger import state_directory
-from acp_manifold.bridge.taps import taps
+from acp_manifold.bridge.taps import Place, Way, taps
 from acp_manifold.translators.instructions import SystemPrompt
 from acp_manifold.translators.narrow import JsonObject
 
@@ -102,11 +102,9 @@ async def serve(
     place = taps.open("backend", NAME, session_id, command)
 
     async def called(call: JsonObject) -> JsonObject:
-        if place.tap is not None:
-            place.tap("in", json.dumps(call).encode())
+        _crossed(place, "in", call)
         answer = await session.hook(call) if session is not None else {}
-        if place.tap is not None:
-            place.tap("out", json.dumps(answer).encode())
+        _crossed(place, "out", answer)
         return answer
 
     with (
@@ -173,3 +171,9 @@ async def serve(
                     tasks.cancel_scope.cancel()
     if failure is not None:
         raise failure
+
+
+def _crossed(place: Place, way: Way, call: JsonObject) -> None:
+    """A hook calls, or is answered: who listens hears it."""
+    if place.tap is not None:
+        place.tap(way, json.dumps(call).encode())
