@@ -19,7 +19,7 @@ from acp_manifold.adapters.model.lab import private_environment
 from acp_manifold.bridge.backend import Backend
 from acp_manifold.bridge.backends import find_backends
 
-from . import delay, history, idle, lists, loads, recording, renames, rendering
+from . import delay, history, idle, lists, loads, recording, renames, rendering, tui
 from .contestants import CLIS, HOW_TO_INSTALL, Cli, Contestant, ours, peers, same_programs
 from .report import (
     Row,
@@ -33,6 +33,7 @@ from .report import (
     rendering_rows,
     rows,
     table,
+    tui_rows,
 )
 from .work import Figures, run_once
 
@@ -77,11 +78,12 @@ async def _measure(
         alone = await _idle(idle_sessions, folder, url, backends) if idle_sessions else []
         listed = await _lists(everyone, runs, folder, url, backends)
         loaded = await _loads(everyone, runs, folder, url, backends)
+        typed = await _typed(runs, folder, url)
         recorded = await _recorded(runs, words, folder, url, backends)
     click.echo("rendering", err=True)
     rendered = rendering_rows(rendering.measure())
     click.echo("delays", err=True)
-    return results, [*rendered, *delay_rows(await delay.measure()), *alone, *listed, *loaded, *recorded]
+    return results, [*rendered, *delay_rows(await delay.measure()), *alone, *listed, *loaded, *recorded, *typed]
 
 
 async def _compare(
@@ -149,6 +151,20 @@ async def _recorded(runs: int, words: int, folder: Path, url: str, backends: lis
         log = lab / "stderr.log"
         found += recording_rows(cli, await recording.measure(cli, env, lab / "project", log, runs=runs, words=words))
     return found
+
+
+async def _typed(runs: int, folder: Path, url: str) -> list[Row]:
+    """The interactive program by itself, and served by us."""
+    backends = find_backends(["claude-tui"])
+    (program,) = (one.command for backend in backends if (one := backend.program()) is not None)
+    lab, env = _lab(folder / "tui", url, backends)
+    config = Path(env["CLAUDE_CONFIG_DIR"])
+    found: list[tui.Tui] = []
+    for number in range(runs):
+        click.echo(f"interactive program, run {number + 1} of {runs}", err=True)
+        command = ours("claude").command
+        found.append(await tui.measure(command, program, env, lab / "project", lab / "stderr.log", config))
+    return tui_rows(found)
 
 
 def _lab(folder: Path, url: str, backends: list[Backend]) -> tuple[Path, dict[str, str]]:

@@ -15,6 +15,7 @@ from .loads import TURNS, Load
 from .recording import UPDATES, Recorded
 from .renames import Renames
 from .rendering import Rendering
+from .tui import Tui
 from .work import MANY, STREAMED, Figures
 
 Results: TypeAlias = Mapping[tuple[Cli, bool], Sequence[Figures]]
@@ -206,6 +207,19 @@ def rename_rows(renames: Renames) -> list[Row]:
     return [
         _absolute("a rename by another program to the update at the client", "ms", renames.heard * 1e3, 200.0),
         _absolute(f"CPU while {TRANSCRIPTS} transcripts are watched and nothing goes on", "%", renames.idle, 1.0),
+    ]
+
+
+def tui_rows(found: Sequence[Tui]) -> list[Row]:
+    """The lines about the interactive program; each figure is the median of its runs."""
+    own, ready, rename, told = (
+        statistics.median(getattr(tui, name) for tui in found) * 1e3
+        for name in ("own_start", "ready", "rename", "text")
+    )
+    return [
+        Row("`claude-tui`: ready, to the program's own start", "ms", ready, None, None, own, 2.5),
+        _absolute("`claude-tui`: title set while nothing runs", "ms", rename, 150.0),
+        _absolute("`claude-tui`: hook's call to the text at the client", "ms", told, 150.0),
     ]
 
 

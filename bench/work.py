@@ -116,11 +116,11 @@ async def run_once(
             _, figures.short_prompt = await _timed(lambda: editor.prompt(session, "And a few more SAY[5]"))
             await _stream(editor, ears, session, words, figures)
             if contestant.renames:
-                figures.set_title = await _titles(editor, session)
+                figures.set_title = await titles(editor, session)
             figures.pss_one = pss_mb(editor.pid)
             if contestant.renames and contestant.ours:
                 await editor.ask("session/close", {"sessionId": session})
-                figures.set_title_at_rest = await _titles(editor, session)
+                figures.set_title_at_rest = await titles(editor, session)
                 await editor.ask("session/resume", {"sessionId": session, "cwd": str(cwd), "mcpServers": []})
             if many:
                 await _many(editor, ears, [session, *await _more(editor, contestant, cwd)], figures)
@@ -135,7 +135,8 @@ async def _stream(editor: Editor, ears: _Ears, session: str, words: int, figures
     assert heard == words, f"{words} words were streamed and {heard} heard"
 
 
-async def _titles(editor: Editor, session: str) -> float:
+async def titles(editor: Editor, session: str) -> float:
+    """Set `TITLES` titles, and give the median of what it took."""
     taken: list[float] = []
     for count in range(TITLES):
         params: JsonObject = {"sessionId": session, "title": f"Bench title {count}"}

@@ -592,7 +592,7 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature(
         "[the interactive program as a backend](#the-interactive-program), `--backend claude-tui`",
-        "yes: prompts, text, tools, permissions, questions, cancel, titles, modes, models, commands, load",
+        "yes: prompts, pictures, tools, permissions, questions, titles, commands, modes, models, background",
         "no",
         "no",
         "no",
@@ -603,6 +603,7 @@ FEATURES: tuple[Feature, ...] = (
             "live/test_tui.py::test_a_program_that_dies_in_mid_turn_is_an_error_and_resumes",
             "live/test_slash.py::test_what_the_interactive_program_offers_runs_and_nothing_else_is_a_command",
             "live/test_options.py::test_the_interactive_program_goes_round_its_modes_and_is_started_anew_for_a_model",
+            "live/test_tui.py::test_a_picture_is_a_private_file_for_as_long_as_its_turn",
         ),
     ),
     Feature(
@@ -631,7 +632,6 @@ FEATURES: tuple[Feature, ...] = (
             "view/test_in_browser.py::test_whatever_a_message_holds_is_text_and_nothing_else",
         ),
     ),
-    Feature("recording and replaying sessions as a tool", "not yet", "not yet", "no", "no"),
     Feature(
         "[recordings](#recordings) of what crosses, scrubbed, from the start or on request",
         "yes",

@@ -48,7 +48,7 @@ async def test_what_was_forked_is_deleted_while_it_runs_and_when_closed_and_its_
                 await agent.request("session/close", {"sessionId": session})
                 await agent.request("session/delete", {"sessionId": session})
             else:
-                turn = agent.prompt(session, "TEXT<<part>> GATE[never]")
+                turn = agent.prompt(session, "TEXT<<part\n>> GATE[never]")
                 await agent.hears(session, "part")
                 await agent.request("session/delete", {"sessionId": session})
                 assert (await turn.answer())["stopReason"] == "cancelled"

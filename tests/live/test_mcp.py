@@ -91,19 +91,25 @@ async def test_the_tools_of_a_server_are_the_models_in_its_session_alone(
             assert f"seen with {secret}" in json.dumps(both.model.requests[-1].body), "the model got its result"
         await agent.ask(second, "TOOL[mcp__probe__look {}] ;; SAY[1]")
         assert SECRETS[0] not in tool_calls(agent, second), "the other session's server is not there"
-        told = await agent.ask(second, "/mcp"), agent.said(second)
-        assert "an other one" in told[1] and "`look`" in told[1] and "probe" not in told[1]
-
-        await agent.wait_for(lambda: faults(agent, first), "the fault of the server that is not there")
-        (fault,) = faults(agent, first)
-        assert (fault["severity"], faults(agent, second)) == ("error", [])
-        assert "dead one" in text(fault, "title") and "no such file" in text(fault, "description").lower()
-        await agent.ask(first, "/mcp")
-        assert "dead one" in agent.said(first) and "failed" in agent.said(first)
+        if backend != "claude-tui":
+            # The interactive program shows on its screen alone how its servers are.
+            await how_servers_are(agent, first, second)
         assert not any(secret in command_lines(both) + agent.said(first) + agent.said(second) for secret in SECRETS)
         if backend == "claude":
             await prompts_of_a_server(agent, first)
     assert not any(secret in both.log.read_text() for secret in SECRETS)
+
+
+async def how_servers_are(agent: Client, first: str, second: str) -> None:
+    told = await agent.ask(second, "/mcp"), agent.said(second)
+    assert "an other one" in told[1] and "`look`" in told[1] and "probe" not in told[1]
+
+    await agent.wait_for(lambda: faults(agent, first), "the fault of the server that is not there")
+    (fault,) = faults(agent, first)
+    assert (fault["severity"], faults(agent, second)) == ("error", [])
+    assert "dead one" in text(fault, "title") and "no such file" in text(fault, "description").lower()
+    await agent.ask(first, "/mcp")
+    assert "dead one" in agent.said(first) and "failed" in agent.said(first)
 
 
 def offers_greet(agent: Client, session: str) -> bool:

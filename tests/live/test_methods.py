@@ -16,7 +16,7 @@ from .conftest import all_and_v2, both_versions
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
-both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
+both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
 all_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
 ESCALATES = {"claude": "RUN[{}]", "claude-tui": "RUN[{}]", "codex": "RUNESC[{}]"}

@@ -17,9 +17,13 @@ from .lab import Lab, started
 from .test_mcp import SECRETS, opened, probe, rested, tool_calls
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
-both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
+both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
 
-USUAL = {"claude": "You are Claude Code", "codex": "You are Codex, a coding agent"}
+USUAL = {
+    "claude": "You are Claude Code",
+    "claude-tui": "You are an agent working with the user",
+    "codex": "You are Codex, a coding agent",
+}
 """How each CLI's own instructions begin (Claude Code 2.1.332, codex-cli 0.163.0)."""
 
 
@@ -82,7 +86,7 @@ async def test_a_system_prompt_that_can_not_be_applied_opens_nothing(lab: MakeLa
         assert refused.value.code == -32602 and "systemPrompt" in refused.value.message
 
 
-@both_backends
+@pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 async def test_servers_given_to_an_open_session_are_there_at_once_or_after_the_turn(lab: MakeLab, backend: str) -> None:
     private = lab(backend)
     async with started(private, "--backend", backend, "--titles", "off") as agent:

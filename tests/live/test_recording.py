@@ -56,8 +56,8 @@ async def test_every_line_of_both_legs_is_recorded_and_no_secret_is(lab: MakeLab
     for secret in (SECRET, IN_MCP, BEARER, "ann@example.org", os.path.join(world.env["HOME"], "x")):
         assert secret.encode() not in data
         assert os.fsencode(secret) not in data
-    asked = [text(entry.line or {}, "method") for entry in of(recording, "client", "in")]
-    assert asked == ["initialize", "session/new", "session/prompt", "session/set_title"]
+    methods = [text(entry.line or {}, "method") for entry in of(recording, "client", "in")]
+    assert methods == ["initialize", "session/new", "session/prompt", "session/set_title"]
     chunks = [obj(obj(entry.line or {}, "params"), "update") for entry in of(recording, "client", "out")]
     said = "".join(
         text(obj(chunk, "content"), "text") for chunk in chunks if text(chunk, "sessionUpdate") == "agent_message_chunk"

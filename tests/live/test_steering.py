@@ -13,7 +13,7 @@ from .conftest import both_versions
 from .lab import Lab
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
-both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
+both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
 
 INJECTED: JsonObject = {"outcome": "injected"}
 

@@ -9,6 +9,7 @@ import json
 import os
 import random
 import signal
+import stat
 import sys
 from pathlib import Path
 
@@ -25,6 +26,8 @@ from .leftovers import bearing, end_of, none_left
 from .tui_soak import soak
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
+
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 HOSTILE = (
     "!touch pwned TEXT<<0>>",
@@ -130,6 +133,29 @@ async def test_a_program_that_dies_in_mid_turn_is_an_error_and_resumes(tui: Lab)
         assert agent.said(session) == "before after again"
 
 
+async def test_a_picture_is_a_private_file_for_as_long_as_its_turn(tui: Lab, tmp_path: Path) -> None:
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    tui.env["TMPDIR"] = str(pictures)
+    async with started(tui) as agent:
+        await agent.initialize()
+        session = await agent.new_session(tui.cwd)
+        picture: JsonObject = {"type": "image", "data": PICTURE, "mimeType": "image/png"}
+        words: JsonObject = {"type": "text", "text": "look TEXT<<at it\n>> GATE[on]"}
+        turn = agent.start("session/prompt", {"sessionId": session, "prompt": [words, picture]})
+        await agent.hears(session, "at it")
+        (file,) = pictures.rglob("*.png")
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600 and stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+        tui.model.gate("on").set()
+        assert (await turn.answer())["stopReason"] == "end_turn"
+        assert PICTURE in json.dumps(tui.model.requests[-1].body), "the model has it"
+        assert not file.parent.exists() and agent.questions == []
+        document: JsonObject = {"uri": "file:///a.pdf", "mimeType": "application/pdf", "blob": PICTURE}
+        refused = [{"type": "resource", "resource": document}]
+        error = await agent.fails("session/prompt", {"sessionId": session, "prompt": refused})
+        assert error.code == -32602 and "can't be typed" in error.message
+
+
 async def test_titles_of_live_sessions_never_collide_and_one_set_before_an_open_question_counts(tui: Lab) -> None:
     async with started(tui) as agent:
         await agent.initialize()
@@ -146,7 +172,17 @@ async def test_titles_of_live_sessions_never_collide_and_one_set_before_an_open_
         assert await agent.ask(first, "SAY[1]") == "end_turn"
         stored = text(await agent.request("session/set_title", {"sessionId": second, "title": "Same"}), "title")
         titles = {text(row, "sessionId"): row.get("title") for row in await agent.list_sessions()}
-        assert titles == {first: "Same", second: stored}
+        assert titles == {first: "Same", second: stored} and stored.startswith("Same-")
+        # What was asked for is there as soon as nobody else is called so, or with the end of the program.
+        third = await agent.new_session(tui.cwd)
+        await agent.ask(third, "SAY[1]")
+        assert (await agent.request("session/set_title", {"sessionId": third, "title": "Same"})) != {"title": "Same"}
+        for session in (third, first):
+            await agent.request("session/close", {"sessionId": session})
+        assert await agent.ask(second, "SAY[1]") == "end_turn"
+        await agent.wait_for(lambda: "Same" in agent.titles(second) or None, "the exact title")
+        titles = {text(row, "sessionId"): row.get("title") for row in await agent.list_sessions()}
+        assert titles == {first: "Same", second: "Same", third: "Same"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

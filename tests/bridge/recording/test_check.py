@@ -38,11 +38,11 @@ def test_the_recordings_here_have_no_fault(path: Path) -> None:
     assert [finding for finding in found if finding.severity == "fault"] == []
 
 
-def test_time_goes_forward(tmp_path: Path) -> None:
+def test_time_that_goes_back_is_noted(tmp_path: Path) -> None:
     s = Scene()
     s.after(5).client("in", request(1, "initialize"))
     s.after(-3).client("out", answer(1))
-    assert findings(tmp_path, s) == [Finding("fault", 3, "t goes back from 5 to 2.0021")]
+    assert findings(tmp_path, s) == [Finding("note", 3, "t goes back from 5 to 2.0021")]
 
 
 def test_what_answers_nothing_is_noted_and_an_id_given_twice_is_a_fault(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from acp_manifold.translators.claude.terminal import TerminalConversation
 from acp_manifold.translators.claude.typed import typed_parts
 from acp_manifold.translators.narrow import JsonObject
 from acp_manifold.translators.updates import (
-    Image,
+    BlobResource,
     MessageChunk,
     ResourceLink,
     Text,
@@ -184,8 +184,8 @@ def test_a_prompt_is_words_with_links_and_the_texts_behind_them() -> None:
     sent, contexts = typed_parts(prompt)
     assert sent == 'look at @"/w/a b.md" [@c.py](file:///w/c.py) please'
     assert contexts == ['<context ref="file:///w/c.py">\ncode()\n</context>']
-    with pytest.raises(ValueError, match="images"):
-        typed_parts((Image("AA==", "image/png"),))
+    with pytest.raises(ValueError, match="documents"):
+        typed_parts((BlobResource("file:///w/a.pdf", "AA==", "application/pdf"),))
 
 
 def test_a_history_tells_pasted_texts_as_they_were_sent() -> None:

@@ -59,6 +59,15 @@ def holder_of(config: Path, session_id: str, ours: Collection[int]) -> Holder | 
     return None
 
 
+def is_name_taken(config: Path, name: str, ours: int) -> bool:
+    """Whether a live process other than `ours` calls its session so."""
+    for record in _records(config / "sessions"):
+        pid = as_int(record.get("pid"))
+        if record.get("name") == name and pid is not None and pid != ours and _lives(pid, record):
+            return True
+    return False
+
+
 def record_of(path: Path) -> JsonObject | None:
     """What one process has written down, empty if it has not, or no longer; None if it can't be read."""
     record = _record(path)

@@ -43,8 +43,6 @@ class Asking:
         self._cwd = cwd
         self._carried = carried
         self._tell = tell
-        self.open = 0
-        """How many are."""
 
     async def asked(self, call: JsonObject, interrupted: Callable[[], bool]) -> JsonObject:
         """Answer a call of the hook.
@@ -58,11 +56,11 @@ class Asking:
         # What was said before the call is told before the question.
         await self._standing.until(lambda: self._talk.has_call(call_id) or None, RECORD_LIMIT)
         self._tell(self._talk.begin_asked(request))
-        self.open += 1
+        self._standing.questions += 1
         try:
             decision = await self._decided(request)
         finally:
-            self.open -= 1
+            self._standing.questions -= 1
             self._standing.stir()
         if permissions.allows(decision):
             self._tell([ToolCallUpdate(call_id, status="in_progress")])

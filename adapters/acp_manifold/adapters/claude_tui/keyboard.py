@@ -48,6 +48,8 @@ PIECE_LIMIT: Final = 1.0
 _TAIL: Final = 16
 """Characters by which the end of a text is known."""
 
+_WAITS: Final = "Claude Code waits for an answer; what was typed was not sent"
+
 _FOLDED: Final = "[Pasted text #"
 
 
@@ -97,12 +99,13 @@ class Keyboard:
             whole: Whether it goes as one paste, folded by the program if it is long.
 
         Raises:
+            Occupied: The program has come to ask something meanwhile.
             BackendFault: It does not appear.
             BackendGone: The program ended.
         """
         await self._write(pastes(text, whole=whole))
         tail = squeezed(text)[-_TAIL:]
-        if not tail or await self._standing.until(lambda: self._shows(tail), SEEN_LIMIT):
+        if not tail or await self._standing.until(lambda: self._shows(tail) or self._asks, SEEN_LIMIT):
             return
         # Painted in another way than it was typed, such as a character that has no glyph here: it is all that came.
         if not self.box:
@@ -111,9 +114,14 @@ class Keyboard:
         logger.info("%s: what was typed is not seen as it was typed", self._terminal.name)
 
     async def word(self, word: str) -> None:
-        """Type a word, key by key as far as the program can tell, and see it in the input box."""
+        """Type a word, key by key as far as the program can tell, and see it in the input box.
+
+        Raises:
+            Occupied: The program has come to ask something meanwhile.
+            BackendGone: The program ended.
+        """
         await self._write([word.encode()])
-        await self._standing.until(lambda: True if word.strip() in self.box else None, SEEN_LIMIT)
+        await self._standing.until(lambda: True if word.strip() in self.box else self._asks, SEEN_LIMIT)
 
     async def enter(self) -> None:
         """Press Enter; raises what `press` does."""
@@ -126,13 +134,23 @@ class Keyboard:
             Occupied: The program waits for an answer to something else.
             BridgeError: A dialog of another kind.
         """
-        if self._standing.status.name == "waiting":
+        if self._standing.asks:
             # Painted or not: a dialog that is about to be painted waits until nothing was typed for half a second.
-            raise Occupied("Claude Code waits for an answer; what was typed was not sent")
+            raise Occupied(_WAITS)
         dialog = self._screen.look().dialog
         if dialog is not None:
             raise self._standing.blocked(dialog)
         await self._terminal.write(key)
+
+    @property
+    def _asks(self) -> None:
+        """Nothing, as long as the program asks nothing: what is typed then does not reach the input box.
+
+        Raises:
+            Occupied: It does.
+        """
+        if self._standing.asks:
+            raise Occupied(_WAITS)
 
     def note(self, what: str) -> None:
         """Log that something did not happen, with what is on the screen."""

@@ -49,9 +49,17 @@ USUAL: Final = wire.Menu(
 """The names that the program knows models by, where no session of the `claude` backend has told which there are."""
 
 
-def start_words(carried: Carried) -> list[str]:
-    """The arguments that have a program begin with the model and the effort that were chosen for the session."""
-    return [f"--{option}={carried.chosen[option]}" for option in _AT_START if option in carried.chosen]
+def start_words(carried: Carried, mode: str, *, own_mode: bool) -> list[str]:
+    """The arguments that have a program begin with what was chosen for the session.
+
+    Args:
+        carried: What that is.
+        mode: The permission mode, if none was chosen.
+        own_mode: Whether the program begins in that by itself.
+    """
+    words = [f"--{option}={carried.chosen[option]}" for option in _AT_START if option in carried.chosen]
+    begun_in = carried.mode or (None if own_mode else mode)
+    return [f"--permission-mode={begun_in}", *words] if begun_in is not None else words
 
 
 class TuiOptions:
@@ -110,6 +118,9 @@ class TuiOptions:
     def measured(self, status: JsonObject) -> None:
         """The program tells its status line which model it has, and with what effort."""
         model, effort = text(obj(status, "model"), "id"), text(obj(status, "effort"), "level")
+        if all(model not in (known.id, known.runs) for known in self._menu.models):
+            # `claude-opus-5-5` is what `opus` means.
+            model = next((known.runs for known in self._menu.models if known.id in model.split("-")), model)
         self._now(self._held._replace(model=model or self._held.model, effort=effort or None))
 
     def _now(self, held: wire.Held) -> None:
@@ -158,13 +169,13 @@ class TuiOptions:
 
     async def _go_to(self, wanted: str) -> None:
         async with self._keyboard.using:
-            first: str | None = None
+            been = set[str]()
             while self._held.mode != wanted:
-                if self._held.mode == first:
+                if self._held.mode in been:
                     self._absent |= {wanted}
                     self._tell(Options(self.options))
-                    raise InvalidRequest(f"Claude Code does not offer the mode {wanted} here; it is in {first}")
-                first = first or self._held.mode
+                    raise InvalidRequest(f"Claude Code offers no mode {wanted} here; it is in {self._held.mode}")
+                been.add(self._held.mode)
                 await self._next()
 
     async def _next(self) -> None:

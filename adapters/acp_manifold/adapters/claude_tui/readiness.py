@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 import anyio
 
-from acp_manifold.adapters.claude.registry import record_of
+from acp_manifold.adapters.claude.registry import is_name_taken, record_of
 from acp_manifold.adapters.claude_tui.screen import Dialog, Kind, Screen
 from acp_manifold.bridge.errors import BackendFault, BackendGone, BridgeError, LoginNeeded
 from acp_manifold.translators.narrow import as_int, as_str, text
@@ -74,6 +74,8 @@ class Standing:
         self._changed = anyio.Event()
         self.gone: BackendGone | None = None
         """Why it serves nothing any more; ends every wait."""
+        self.questions = 0
+        """How many questions are with the person."""
 
     @property
     def record(self) -> Path:
@@ -92,6 +94,21 @@ class Standing:
     def session_id(self) -> str | None:
         """The session that it is about, by the registry."""
         return as_str((record_of(self.record) or {}).get("sessionId"))
+
+    @property
+    def asks(self) -> bool:
+        """Whether a question has the keyboard, or is about to: its hook comes first, and typing would delay it."""
+        return self.questions > 0 or self.status.name == "waiting"
+
+    @property
+    def name(self) -> tuple[str | None, bool]:
+        """What the program calls the session, by the registry; whether that is not its title, which another one has."""
+        record = record_of(self.record) or {}
+        return as_str(record.get("name")), record.get("nameSource") == "collision"
+
+    def is_taken(self, name: str) -> bool:
+        """Whether another live session has that name."""
+        return is_name_taken(self._config, name, self._pid)
 
     @property
     def is_ready(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import anyio
@@ -15,7 +15,7 @@ from acp_manifold.adapters.claude.life import Life
 from acp_manifold.adapters.claude.lock import lock_folder, locked
 from acp_manifold.adapters.claude.registry import record_of
 from acp_manifold.adapters.claude_tui.commands import offered
-from acp_manifold.adapters.claude_tui.hooks import HookServer, private_file, settings_file
+from acp_manifold.adapters.claude_tui.hooks import Answerer, HookServer, private_file, settings_file
 from acp_manifold.adapters.claude_tui.options import start_words
 from acp_manifold.adapters.claude_tui.pty import COLUMNS, ROWS, terminal
 from acp_manifold.adapters.claude_tui.readiness import Standing
@@ -23,7 +23,7 @@ from acp_manifold.adapters.claude_tui.screen import Screen
 from acp_manifold.adapters.claude_tui.session import TuiSession
 from acp_manifold.bridge.backend import SessionEvents, SessionSpec
 from acp_manifold.bridge.ledger import state_directory
-from acp_manifold.bridge.taps import Place, Way, taps
+from acp_manifold.bridge.taps import Place, taps
 from acp_manifold.translators.instructions import SystemPrompt
 from acp_manifold.translators.narrow import JsonObject
 
@@ -39,6 +39,20 @@ def system_prompt_argument(folder: Path, session_id: str, prompt: SystemPrompt |
     option = "append-system-prompt-file" if prompt.mode == "append" else "system-prompt-file"
     with private_file(folder / f"{session_id}.txt", prompt.text) as path:
         yield [f"--{option}={path}"]
+
+
+def recorded(place: Place, answerer: Answerer) -> Answerer:
+    """The same, with each call and its answer told to who listens there."""
+
+    async def answered(call: JsonObject) -> JsonObject:
+        if place.tap is not None:
+            place.tap("in", json.dumps(call).encode())
+        answer = await answerer(call)
+        if place.tap is not None:
+            place.tap("out", json.dumps(answer).encode())
+        return answer
+
+    return answered
 
 
 @asynccontextmanager
@@ -102,24 +116,19 @@ async def serve(
     place = taps.open("backend", NAME, session_id, command)
 
     async def called(call: JsonObject) -> JsonObject:
-        _crossed(place, "in", call)
-        answer = await session.hook(call) if session is not None else {}
-        _crossed(place, "out", answer)
-        return answer
+        return await session.hook(call) if session is not None else {}
 
     with (
         locked(lock_folder(), session_id) as lock,
         mcp_config_file(spec.mcp_servers) as mcp_config,
-        hooks.heard(called) as url,
+        hooks.heard(recorded(place, called)) as url,
         private_file(folder / f"{session_id}.status.json", "") as status,
         settings_file(folder, session_id, url, status) as settings,
         system_prompt_argument(folder, session_id, spec.system_prompt) as instructions,
+        ExitStack() as afterwards,
     ):
         words = [f"--resume={session_id}" if resumed else f"--session-id={session_id}", f"--settings={settings}"]
-        if carried.mode is not None or not own_mode:
-            words.append(f"--permission-mode={begun_in}")
-        words += start_words(carried)
-        words += instructions
+        words += [*start_words(carried, mode, own_mode=own_mode), *instructions]
         words += places(spec, mcp_config, carried)
         name = f"{NAME} {session_id[:8]}"
         async with terminal((*command, *words), cwd=spec.cwd, env=env, name=name, on_output=painted) as program:
@@ -153,6 +162,7 @@ async def serve(
                     commands=commands,
                     resumed=resumed,
                 )
+                afterwards.callback(session.at_rest)
                 tasks.start_soon(session.run)
                 try:
                     taps.keep(NAME, session_id, config, lambda: path)
@@ -164,16 +174,11 @@ async def serve(
                     failure = exc
                 finally:
                     taps.note(place, {"note": "exit", "asked": True})
-                    taps.forget(NAME, session_id)
+                    for one in {session_id, session.id}:
+                        taps.forget(NAME, one)
                     session.close()
                     for stop in unwatch:
                         stop()
                     tasks.cancel_scope.cancel()
     if failure is not None:
         raise failure
-
-
-def _crossed(place: Place, way: Way, call: JsonObject) -> None:
-    """A hook calls, or is answered: who listens hears it."""
-    if place.tap is not None:
-        place.tap(way, json.dumps(call).encode())

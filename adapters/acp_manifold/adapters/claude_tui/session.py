@@ -82,6 +82,9 @@ ESCAPE_AGAIN: Final = 2.0
 
 ESCAPES: Final = 5
 
+STATUS_LIMIT: Final = 0.5
+"""Seconds for what a new program tells its status line; it comes before the program is ready, as a rule (2.1.332)."""
+
 STOP_LIMIT: Final = 3.0
 """Seconds for a background command to end as it is asked to, and to be ended."""
 
@@ -165,6 +168,8 @@ class TuiSession:
         self._options = TuiOptions(self._keyboard, screen, standing, carried, menu, mode, events.update)
         self._commands = commands
         self._asking = Asking(self._talk, standing, events, spec.cwd, carried, self._tell)
+        self._measured = False
+        """Whether it has told its status line anything."""
         self._up = anyio.Event()
         self._turn: _Turn | None = None
         self._failure: BridgeError | None = None
@@ -246,6 +251,7 @@ class TuiSession:
 
     def title_appended(self, title: str) -> bool:
         """A title was appended to the transcript, by the program or by another one; True if it is out of date."""
+        self._follower.read()
         return self._title.appended(title)
 
     async def generate_title(self, prompt_text: str) -> str | None:
@@ -384,7 +390,7 @@ class TuiSession:
     @property
     def _waits_unasked(self) -> bool:
         """Whether a dialog is open that no hook has told of: hooks may be turned off in the person's settings."""
-        return self._standing.status.name == "waiting" and not self._asking.open
+        return self._standing.status.name == "waiting" and not self._standing.questions
 
     def _follows(self) -> bool:
         """Go with a conversation that begins anew under another id, if it does."""
@@ -439,7 +445,7 @@ class TuiSession:
             for _ in range(ESCAPES):
                 if self._turn is not turn or self._over(turn):
                     return
-                if not self._asking.open:
+                if not self._standing.questions:
                     await self._keyboard.escape()
                 # With a question open, the refusal of it is the interrupt.
                 await self._standing.until(lambda: self._over(turn) or None, ESCAPE_AGAIN)
@@ -457,6 +463,8 @@ class TuiSession:
 
     def measured(self, status: JsonObject) -> None:
         """The program has told its status line something new."""
+        self._measured = True
+        self._standing.stir()
         self._options.measured(status)
         self._tell(self._talk.measured(status))
 
@@ -534,6 +542,8 @@ class TuiSession:
             self._set_gone(exc.message)
             await self._terminal.kill()
             return
+        with suppress(BackendGone):
+            await self._standing.until(lambda: self._measured or None, STATUS_LIMIT)
         logger.debug("%s: is ready", self._terminal.name)
         self._options.look()
         self._events.update(self._commands)
@@ -561,6 +571,11 @@ class TuiSession:
             raise self._failure
         if self._standing.gone is not None:
             raise BackendGone(self._standing.gone.message)
+
+    def at_rest(self) -> None:
+        """The program has ended. For `serve` only."""
+        self._follower.read()
+        self._title.at_rest()
 
     def close(self) -> None:
         """The session is let go. For `serve` only."""

@@ -4,11 +4,16 @@ The program keeps the title in memory and writes it again every so often, over w
 into the file meanwhile (Claude Code 2.1.332). So a title that another program gives is typed too. While a
 dialog of the program's own holds the keyboard, a title is written into the transcript at once and typed
 when the dialog is gone.
+
+While another live session has the same name the program adds to it, both when it is typed and when it starts with
+it: `Fix-eager-neumann`. That is stored and told; the exact title is typed as soon as nobody has it any more, and
+stored when the program has ended.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -20,13 +25,17 @@ from anyio.abc import TaskGroup
 from acp_manifold.adapters.claude.at_rest import write_title
 from acp_manifold.adapters.claude_tui.keyboard import ENTER_AGAIN, ENTERS, Keyboard, Occupied
 from acp_manifold.adapters.claude_tui.readiness import Standing
-from acp_manifold.bridge.errors import BackendFault, BackendGone, BridgeError
+from acp_manifold.bridge.errors import BackendFault, BackendGone, BridgeError, InvalidRequest
 from acp_manifold.translators.claude.titles import stored_form
 
 logger = logging.getLogger(__name__)
 
 RENAME_LIMIT: Final = 10.0
 """Seconds for the record of a rename; it is there 10 to 80 ms after Enter (2.1.332)."""
+
+
+_ADDED: Final = re.compile(r"(.+)-[a-z]+-[a-z]+", re.DOTALL)
+"""A title with what the program adds to it (2.1.332)."""
 
 
 class TypedTitle:
@@ -72,6 +81,10 @@ class TypedTitle:
         """What the record says of the title that is being typed."""
         self._owed: str | None = None
         """A title that stands in the transcript and is still to be typed."""
+        self._last: str | None = None
+        """The last title in the transcript, of those that came since the program was started."""
+        self._exact: str | None = None
+        """The title without what the program has added to it, while something is added."""
 
     def moved(self, session_id: str, path: Path) -> None:
         """The conversation goes on under another id, in another transcript."""
@@ -79,6 +92,12 @@ class TypedTitle:
 
     def recorded(self, title: str) -> None:
         """A record of a custom title was appended to the transcript."""
+        self._last = title
+        added = _ADDED.fullmatch(title)
+        if added is None or (added[1] != self._typing and self._standing.name != (title, True)):
+            self._exact = None
+        else:
+            self._exact = added[1]
         # The program appends the title it had once more in between; and it stores another one than was typed
         # if a live session has that name.
         if self._typing is not None and (title == self._typing or title != self._before):
@@ -86,8 +105,15 @@ class TypedTitle:
 
     def appended(self, title: str) -> bool:
         """A custom title was appended, by whomever; one by another program is typed. True if it is out of date."""
-        if not self._stored or self._typing is not None or self._standing.gone is not None:
+        if not self._stored or self._standing.gone is not None:
             return False
+        if self._last is not None and title != self._last:
+            # Another one stands behind it by now.
+            return True
+        if self._typing is not None:
+            return False
+        if self._standing.name[0] == title:
+            self._known = title
         if title != self._known:
             self._owed = title
             self._tasks.start_soon(self.settle)
@@ -105,11 +131,21 @@ class TypedTitle:
             self._kept = title
             return title
         await self._ready()
-        if self._standing.status.name != "waiting":
+        if not self._standing.asks:
             with suppress(Occupied):
                 return await self._type(title)
         self._known = self._owed = title
         return await to_thread.run_sync(write_title, self._path, self._id, title)
+
+    def at_rest(self) -> None:
+        """The program has ended: the exact title is stored."""
+        exact, self._exact = self._exact, None
+        if exact is None:
+            return
+        try:
+            write_title(self._path, self._id, exact)
+        except (FileNotFoundError, InvalidRequest) as exc:
+            logger.info("claude-tui %s: its title stays as the program has it: %s", self._id[:8], exc)
 
     async def first(self) -> None:
         """The first prompt is about to be typed: the title that was kept goes ahead of it."""
@@ -120,7 +156,9 @@ class TypedTitle:
 
     async def settle(self) -> None:
         """Type the title that is still to be typed, if the keyboard is free for it."""
-        if self._owed is None or self._standing.status.name == "waiting":
+        if self._owed is None and self._exact is not None and not self._standing.is_taken(self._exact):
+            self._owed = self._exact
+        if self._owed is None or self._standing.asks:
             return
         owed, self._owed = self._owed, None
         try:

@@ -93,7 +93,7 @@ def _times(entries: Sequence[Entry]) -> Iterator[Finding]:
     latest = 0.0
     for entry in entries:
         if not entry.t >= latest:
-            yield Finding("fault", entry.number, f"t goes back from {latest:g} to {entry.t:g}")
+            yield Finding("note", entry.number, f"t goes back from {latest:g} to {entry.t:g}")
         latest = max(latest, entry.t)
 
 

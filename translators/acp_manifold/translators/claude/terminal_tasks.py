@@ -33,7 +33,8 @@ def begun(record: JsonObject) -> Begun | None:
     task_id = text(as_object(record.get("toolUseResult")), "backgroundTaskId")
     if not task_id:
         return None
-    block = next((b for b in message_blocks(obj(record, "message")) if b.get("type") == "tool_result"), {})
+    results = (block for block in message_blocks(obj(record, "message")) if block.get("type") == "tool_result")
+    block = next(results, as_object(None))
     content = block.get("content")
     said = content if isinstance(content, str) else "".join(text(part, "text") for part in as_objects(content))
     paths = {found[2]: found[1] for found in _OUTPUT.finditer(said)}

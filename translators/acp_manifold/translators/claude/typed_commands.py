@@ -24,7 +24,7 @@ _TYPED = {"command-name": "/", "bash-input": "! "}
 
 _PRINTED = ("bash-stdout", "bash-stderr", "local-command-stdout", "local-command-stderr")
 
-_TOLD_OTHERWISE = ("Compacted",)
+_TOLD_OTHERWISE = ("Compacted", "Session renamed to: ")
 """How outputs begin that repeat what another record tells."""
 
 
