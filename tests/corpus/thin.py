@@ -24,7 +24,7 @@ _PORT = re.compile(r"127\.0\.0\.1:\d+")
 
 def thin(entries: tuple[Entry, ...], folder: Path) -> list[Entry]:
     """The entries that count, with `/lab` in the place of the folder they were made in."""
-    kept = [entry for entry in entries if not _is_unread(entry)]
+    kept = [entry for entry in sorted(entries, key=lambda entry: entry.t) if not _is_unread(entry)]
     return [_thinned(entry, str(folder)) for entry in kept]
 
 

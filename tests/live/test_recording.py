@@ -41,15 +41,10 @@ async def test_every_line_of_both_legs_is_recorded_and_no_secret_is(lab: MakeLab
         await agent.initialize()
         server = {"name": "s", "command": "true", "args": [], "env": [{"name": "PLACE", "value": IN_MCP}]}
         meta = {"acp-manifold": {"backend": backend}}
-        asked = await agent.request("session/new", {"cwd": world.cwd, "mcpServers": [server], "_meta": meta})
-        session = text(asked, "sessionId")
-        assert (
-            await agent.ask(
-                session,
-                f"SAY[3] and {SECRET}, by ann@example.org, Authorization: Bearer {BEARER}, in {world.env['HOME']}/x",
-            )
-            == "end_turn"
-        )
+        opened = await agent.request("session/new", {"cwd": world.cwd, "mcpServers": [server], "_meta": meta})
+        session = text(opened, "sessionId")
+        private = f"{SECRET}, by ann@example.org, Authorization: Bearer {BEARER}, in {world.env['HOME']}/x"
+        assert await agent.ask(session, f"SAY[3] and {private}") == "end_turn"
         await agent.request("session/set_title", {"sessionId": session, "title": f"It is {SECRET}"})
         crossed = agent.said(session)
     recording = read(path)

@@ -16,7 +16,7 @@ from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_obje
 from .follow import Followed
 from .format import Direction, Entry, Header, Leg, encode
 from .scrub import Scrubber
-from .writer import RecordingFile
+from .writer import RecordingFile, write
 
 KINDS: Final = ("home", "user", "token", "header", "email")
 """What is scrubbed."""
@@ -31,10 +31,16 @@ class _File:
     """A recording that is being written."""
 
     def __init__(self, path: Path, header: Header) -> None:
+        self._path = path
+        self._last = 0.0
+        self._ordered = True
+        """Whether no entry is older than the one before: of some it is known late where they belong."""
         self._file = RecordingFile(path)
         self._lines = [encode(header.to_wire())]
 
     def add(self, entry: Entry) -> None:
+        self._ordered = self._ordered and entry.t >= self._last
+        self._last = max(self._last, entry.t)
         self._lines.append(encode(entry.to_wire()))
 
     def flush(self) -> None:
@@ -47,6 +53,11 @@ class _File:
             self.flush()
         finally:
             self._file.close()
+        if not self._ordered:
+            from .reader import read
+
+            recording = read(self._path)
+            write(self._path, recording.header, sorted(recording.entries, key=lambda entry: entry.t))
 
 
 class _Place:
