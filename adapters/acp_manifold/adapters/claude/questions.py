@@ -18,7 +18,7 @@ from acp_manifold.bridge.backend import SessionEvents
 from acp_manifold.translators.claude import permissions
 from acp_manifold.translators.claude.frames import ControlRequest, PageDone
 from acp_manifold.translators.claude.input import control_answer, control_refusal
-from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
+from acp_manifold.translators.narrow import JsonObject, as_objects, text
 from acp_manifold.translators.updates import Notice, ToolCallUpdate
 
 if TYPE_CHECKING:
@@ -129,13 +129,9 @@ class Questions:
         """The model's own questions."""
         # Imported with the first question, as is all that knows of forms.
         from acp_manifold.translators.claude import questions
-        from acp_manifold.translators.form_schemas import Unshowable
 
-        try:
-            inquiry = questions.of_tool(obj(request, "input"), permissions.call_of(request, self._cwd))
-        except Unshowable as exc:
-            return {"behavior": "deny", "message": f"The question can't be shown: {exc}. Ask in plain text instead."}
-        return await self._answered(inquiry)
+        inquiry = questions.of_model(request, permissions.call_of(request, self._cwd))
+        return await self._answered(inquiry) if isinstance(inquiry, questions.Inquiry) else inquiry
 
     async def _elicited(self, frame: ControlRequest) -> JsonObject:
         """The questions of an MCP server."""
