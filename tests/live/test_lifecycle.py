@@ -24,7 +24,7 @@ from acp_manifold.translators.narrow import JsonObject, as_object, as_objects, o
 from acp_manifold.translators.updates import Text
 
 from .client import Client, leave_open
-from .conftest import MakeLab, both_versions, served
+from .conftest import MakeLab, all_and_v2, served
 from .lab import Lab, backends, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
@@ -67,8 +67,7 @@ def told(agent: Client, session: str, since: int = 0) -> list[str]:
     return [f"{name}: {words}" for name, words in found]
 
 
-@both_versions
-@both_backends
+@all_and_v2
 async def test_a_fork_is_there_before_its_first_prompt_and_goes_on_by_itself(
     lab: MakeLab, backend: str, version: int
 ) -> None:
@@ -161,8 +160,7 @@ class Deaf:
     def form_done(self, form_id: str) -> None: ...
 
 
-@both_versions
-@both_backends
+@all_and_v2
 async def test_the_archive_hides_a_session_and_gives_it_back(lab: MakeLab, backend: str, version: int) -> None:
     both = lab(*served(backend))
     async with started(both, version=version) as agent:
@@ -223,9 +221,8 @@ async def test_the_archive_of_claude_agent_acp_is_read_and_taken_back(lab: MakeL
         assert titles[-1]["customTitle"] == "Mine"
 
 
-@both_versions
+@all_and_v2
 @pytest.mark.case("L06")
-@both_backends
 async def test_a_load_in_mid_turn_tells_all_so_far_once_and_the_turn_and_its_question_go_on(
     agent: Client, both: Lab, backend: str
 ) -> None:

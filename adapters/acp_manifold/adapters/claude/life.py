@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -39,6 +39,17 @@ class Serving(Protocol):
     async def rename(self, title: str) -> str:
         """See `BackendSession.rename`."""
         ...
+
+    async def run(self) -> None:
+        """Serve until the process has ended."""
+        ...
+
+    def close(self) -> None:
+        """The session is let go."""
+        ...
+
+
+S = TypeVar("S", bound=Serving)
 
 
 class Life:
@@ -105,6 +116,30 @@ class Life:
             self.pids.discard(pid)
             for session_id in [known for known, live in self.live.items() if live is session]:
                 del self.live[session_id]
+
+    @asynccontextmanager
+    async def serve(self, pid: int, make: Callable[[TaskGroup], S]) -> AsyncGenerator[S]:
+        """A session that a process of ours serves for as long as the context is open; all of it ends with that.
+
+        Args:
+            pid: The process.
+            make: Makes the session; gets the scope of its tasks.
+        """
+        failure: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            session = make(tasks)
+            tasks.start_soon(session.run)
+            try:
+                with self.serving(pid, session):
+                    yield session
+            except Exception as exc:
+                # Carried past the task group, which would wrap it: the caller is to see it as it was raised.
+                failure = exc
+            finally:
+                session.close()
+                tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
 
     def carry(self, session_id: str, *, stored: bool) -> Carried:
         """What a session keeps from one process to the next.

@@ -134,13 +134,9 @@ class Questions:
         """The model's own questions."""
         # Imported with the first question, as is all that knows of forms.
         from acp_manifold.translators.claude import questions
-        from acp_manifold.translators.form_schemas import Unshowable
 
-        try:
-            inquiry = questions.of_tool(obj(request, "input"), permissions.call_of(request, self._cwd))
-        except Unshowable as exc:
-            return {"behavior": "deny", "message": f"The question can't be shown: {exc}. Ask in plain text instead."}
-        return await self._answered(inquiry)
+        inquiry = questions.of_model(request, permissions.call_of(request, self._cwd))
+        return await self._answered(inquiry) if isinstance(inquiry, questions.Inquiry) else inquiry
 
     async def _elicited(self, frame: ControlRequest) -> JsonObject:
         """The questions of an MCP server."""

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import anyio
+from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.command import arguments, mcp_config_file
 from acp_manifold.adapters.claude.life import Life
@@ -54,7 +55,6 @@ async def serve(
         BackendGone: It can't be started.
     """
     carried = life.carry(session_id, stored=resumed)
-    failure: Exception | None = None
     with locked(lock_folder(), session_id) as lock, mcp_config_file(spec.mcp_servers) as mcp_config:
         words = arguments(session_id, resume=resumed, spec=spec, mcp_config=mcp_config, carried=carried)
         name = f"{NAME} {session_id[:8]}"
@@ -63,7 +63,8 @@ async def serve(
         ) as child:
             # The end of an input without a prompt costs Claude Code 2.1.332 0.4 s of CPU, a signal 0.1 s.
             child.unused = True
-            async with anyio.create_task_group() as tasks:
+
+            def made(tasks: TaskGroup) -> ClaudeSession:
                 session = ClaudeSession(
                     session_id,
                     child,
@@ -78,20 +79,13 @@ async def serve(
                     lock,
                     life.shelf.mark(command),
                 )
-                tasks.start_soon(session.run)
                 if mcp_config is not None:
                     tasks.start_soon(_take_away, mcp_config, session)
-                try:
-                    with life.serving(child.pid, session), kept(store, NAME, session_id, spec.cwd):
-                        yield session
-                except Exception as exc:
-                    # Carried past the task group, which would wrap it: the caller is to see it as it was raised.
-                    failure = exc
-                finally:
-                    session.close()
-                    tasks.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+                return session
+
+            async with life.serve(child.pid, made) as session:
+                with kept(store, NAME, session_id, spec.cwd):
+                    yield session
 
 
 @contextmanager

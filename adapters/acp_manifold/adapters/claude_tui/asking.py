@@ -16,7 +16,7 @@ from acp_manifold.adapters.claude_tui.readiness import Standing
 from acp_manifold.bridge.backend import SessionEvents
 from acp_manifold.translators.claude import permissions
 from acp_manifold.translators.claude.terminal import TerminalConversation
-from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
+from acp_manifold.translators.narrow import JsonObject, as_objects, text
 from acp_manifold.translators.updates import ToolCallUpdate, Update
 
 logger = logging.getLogger(__name__)
@@ -79,10 +79,8 @@ class Asking:
     async def _inquired(self, request: JsonObject) -> JsonObject:
         """The model's own questions."""
         from acp_manifold.translators.claude import questions
-        from acp_manifold.translators.form_schemas import Unshowable
 
-        try:
-            inquiry = questions.of_tool(obj(request, "input"), permissions.call_of(request, self._cwd))
-        except Unshowable as exc:
-            return {"behavior": "deny", "message": f"The question can't be shown: {exc}. Ask in plain text instead."}
+        inquiry = questions.of_model(request, permissions.call_of(request, self._cwd))
+        if not isinstance(inquiry, questions.Inquiry):
+            return inquiry
         return inquiry.respond(await self._events.ask_form(inquiry.form))

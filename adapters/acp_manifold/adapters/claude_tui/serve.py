@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
-import anyio
 from anyio import to_thread
+from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.command import mcp_config_file, places
 from acp_manifold.adapters.claude.life import Life
@@ -98,7 +98,6 @@ async def serve(
     folder = state_directory() / NAME
     screen = Screen(ROWS, COLUMNS)
     session: TuiSession | None = None
-    failure: Exception | None = None
 
     def stirred() -> None:
         if session is not None:
@@ -132,21 +131,21 @@ async def serve(
         words += places(spec, mcp_config, carried)
         name = f"{NAME} {session_id[:8]}"
         async with terminal((*command, *words), cwd=spec.cwd, env=env, name=name, on_output=painted) as program:
-            async with anyio.create_task_group() as tasks:
-                standing = Standing(config, program.pid, screen, spec.cwd, " ".join(command))
-                unwatch = [life.host.watch(file, stirred) for file in (standing.record, path)]
-                unwatch.append(life.host.watch(status, measured))
+            standing = Standing(config, program.pid, screen, spec.cwd, " ".join(command))
+            unwatch = [life.host.watch(file, stirred) for file in (standing.record, path)]
+            unwatch.append(life.host.watch(status, measured))
 
-                def moved(session: TuiSession, to: str, here: Path = path) -> Path:
-                    """The conversation goes on under another id: the lock, the watch and what is kept go with it."""
-                    lock.take(to)
-                    life.moved(session, carried)
-                    there = here.with_name(f"{to}{here.suffix}")
-                    taps.keep(NAME, to, config, lambda: there)
-                    unwatch.append(life.host.watch(there, stirred))
-                    return there
+            def moved(session: TuiSession, to: str, here: Path = path) -> Path:
+                """The conversation goes on under another id: the lock, the watch and what is kept go with it."""
+                lock.take(to)
+                life.moved(session, carried)
+                there = here.with_name(f"{to}{here.suffix}")
+                taps.keep(NAME, to, config, lambda: there)
+                unwatch.append(life.host.watch(there, stirred))
+                return there
 
-                session = TuiSession(
+            def made(tasks: TaskGroup) -> TuiSession:
+                return TuiSession(
                     session_id,
                     program,
                     screen,
@@ -162,23 +161,16 @@ async def serve(
                     commands=commands,
                     resumed=resumed,
                 )
-                afterwards.callback(session.at_rest)
-                tasks.start_soon(session.run)
-                try:
-                    taps.keep(NAME, session_id, config, lambda: path)
-                    taps.note(place, {"note": "start"})
-                    with life.serving(program.pid, session):
-                        yield session
-                except Exception as exc:
-                    # Carried past the task group, which would wrap it: the caller is to see it as it was raised.
-                    failure = exc
-                finally:
-                    taps.note(place, {"note": "exit", "asked": True})
-                    for one in {session_id, session.id}:
-                        taps.forget(NAME, one)
-                    session.close()
-                    for stop in unwatch:
-                        stop()
-                    tasks.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+
+            taps.keep(NAME, session_id, config, lambda: path)
+            taps.note(place, {"note": "start"})
+            try:
+                async with life.serve(program.pid, made) as session:
+                    afterwards.callback(session.at_rest)
+                    yield session
+            finally:
+                taps.note(place, {"note": "exit", "asked": True})
+                for one in {session_id, session_id if session is None else session.id}:
+                    taps.forget(NAME, one)
+                for stop in unwatch:
+                    stop()

@@ -168,6 +168,8 @@ class TuiSession:
         self._options = TuiOptions(self._keyboard, screen, standing, carried, menu, mode, events.update)
         self._commands = commands
         self._asking = Asking(self._talk, standing, events, spec.cwd, carried, self._tell)
+        self._over_and_out = False
+        """Whether all that is open was told to have ended."""
         self._measured = False
         """Whether it has told its status line anything."""
         self._up = anyio.Event()
@@ -518,7 +520,7 @@ class TuiSession:
         self._tell(self._talk.recorded(record))
 
     def _tell(self, updates: list[Update]) -> None:
-        for update in updates:
+        for update in () if self._over_and_out else updates:
             self._events.update(update)
 
     # -- life -----------------------------------------------------------------------------------
@@ -574,6 +576,7 @@ class TuiSession:
 
     def at_rest(self) -> None:
         """The program has ended. For `serve` only."""
+        self._over_and_out = True
         self._follower.read()
         self._title.at_rest()
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from acp_manifold.translators.form_schemas import Unshowable, fields_of, page_of
 from acp_manifold.translators.forms import Choice, Field, Form, FormAnswer, Value
-from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_str, flag, text
+from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, as_str, flag, obj, text
 from acp_manifold.translators.updates import ToolCallUpdate
 from acp_manifold.translators.values import NamedTuple
 
@@ -31,6 +31,19 @@ class Inquiry(NamedTuple):
     form: Form
     respond: Callable[[FormAnswer], JsonObject]
     """The control response for an answer."""
+
+
+def of_model(request: JsonObject, call: ToolCallUpdate) -> Inquiry | JsonObject:
+    """The model's own questions, which a request for its tool holds; or the answer to a request that can't be shown.
+
+    Args:
+        request: A `can_use_tool`.
+        call: The tool call, as a person is shown it.
+    """
+    try:
+        return of_tool(obj(request, "input"), call)
+    except Unshowable as exc:
+        return {"behavior": "deny", "message": f"The question can't be shown: {exc}. Ask in plain text instead."}
 
 
 def of_tool(tool_input: JsonObject, call: ToolCallUpdate) -> Inquiry:
