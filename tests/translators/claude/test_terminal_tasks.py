@@ -40,7 +40,7 @@ def statuses(updates: list[Update]) -> list[str | None]:
 
 
 def test_a_command_goes_on_behind_the_result_of_its_call_and_its_turn(talk: TerminalConversation) -> None:
-    assert talk.tasks.all() == (BackgroundTask("b1", "make", "t1"),)
+    assert talk.tasks.all() == (BackgroundTask("b1", "make", "t1", command=True),)
     assert talk.outputs == {"b1": OUTPUT}
     assert statuses(talk.finish(interrupted=False)) == []
     assert talk.tasks.holds("t1")
