@@ -475,7 +475,7 @@ FEATURES: tuple[Feature, ...] = (
             "live/test_questions.py::test_questions_are_a_form_and_its_answers_reach_the_model",
             "live/test_questions.py::test_without_forms_questions_are_choices_one_after_the_other",
             "live/test_questions.py::test_codex_goes_on_while_it_asks_and_the_answer_is_a_message_into_the_turn",
-            "live/test_questions.py::test_an_mcp_server_asks_by_form_and_by_page",
+            "live/test_questions.py::test_an_mcp_server_asks_by_form_and_by_page_and_a_cancel_takes_the_form_back",
         ),
     ),
     Feature(

@@ -12,13 +12,12 @@ import pytest
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
 from .client import Client, Form, Question, reject
-from .conftest import all_and_v2, both_and_codex_in_v2
+from .conftest import all_and_codex_in_v2, all_and_v2
 from .eliciting import eliciting
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
-both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
 all_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
 DB: JsonObject = {
@@ -231,8 +230,10 @@ async def test_questions_of_two_sessions_at_once_never_mix(asking: tuple[Client,
     assert "it is fast" in model_heard(lab)
 
 
-@both_and_codex_in_v2
-async def test_an_mcp_server_asks_by_form_and_by_page(asking: tuple[Client, Lab], backend: str) -> None:
+@all_and_codex_in_v2
+async def test_an_mcp_server_asks_by_form_and_by_page_and_a_cancel_takes_the_form_back(
+    asking: tuple[Client, Lab], backend: str
+) -> None:
     agent, lab = asking
     await agent.initialize(**FORMS)
     session = await session_with_server(agent, lab, backend)
@@ -252,9 +253,16 @@ async def test_an_mcp_server_asks_by_form_and_by_page(asking: tuple[Client, Lab]
     await agent.wait_for(lambda: agent.pages_done or None, "the end of the page")
     assert agent.pages_done == [page.params["elicitationId"]]
     assert agent.said(session).strip().endswith("and on")
+    agent.on_form = lambda form: None
+    turn = agent.prompt(session, "TOOL[mcp__probe__form {}] ;; TEXT<<not this>>")
+    await agent.wait_for(lambda: len(agent.forms) == 3 or None, "the form")
+    agent.notify("session/cancel", {"sessionId": session})
+    assert (await turn.answer())["stopReason"] == "cancelled" and agent.forms[-1].withdrawn.is_set()
+    assert await agent.ask(session, "TEXT<<the next>>") == "end_turn"
+    assert agent.said(session).endswith("the next") and "not this" not in agent.said(session)
 
 
-@both_backends
+@all_backends
 async def test_what_a_client_can_not_show_is_declined_and_the_person_is_told(
     asking: tuple[Client, Lab], backend: str
 ) -> None:

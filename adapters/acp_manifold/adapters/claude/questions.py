@@ -140,19 +140,11 @@ class Questions:
 
     async def _elicited(self, frame: ControlRequest) -> JsonObject:
         """The questions of an MCP server."""
-        from acp_manifold.bridge.forms import not_asked
-        from acp_manifold.translators.claude import questions
-        from acp_manifold.translators.form_schemas import Unshowable
+        from acp_manifold.adapters.claude import elicitations
+        from acp_manifold.translators.claude.questions import tools_of
 
-        call_id = self._only_call(questions.tools_of(text(frame.request, "mcp_server_name")))
-        call = ToolCallUpdate(call_id) if call_id is not None else None
-        try:
-            inquiry = questions.of_server(frame.request, frame.id, call)
-        except Unshowable as exc:
-            logger.warning("%s: an MCP server's question was declined: %s", self._name, exc)
-            self._events.update(not_asked(text(frame.request, "message"), str(exc)))
-            return {"action": "decline"}
-        return await self._answered(inquiry)
+        call_id = self._only_call(tools_of(text(frame.request, "mcp_server_name")))
+        return await elicitations.put(frame.request, frame.id, call_id, self._events, self._name)
 
     async def _refused(self, frame: ControlRequest) -> JsonObject:
         """A model has refused, and another may be asked."""

@@ -1,4 +1,4 @@
-"""Questions of the program, put to the person: permissions by the hook `PermissionRequest`.
+"""Questions of the program, put to the person: the hook `PermissionRequest`, and `Elicitation` for MCP servers.
 
 The program paints its own dialog at the same time; whichever is answered first counts (Claude Code
 2.1.332). When the dialog goes first the hook's connection is closed, which cancels the call, and the
@@ -8,7 +8,10 @@ question is withdrawn.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import re
+import uuid
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Final
 
 from acp_manifold.adapters.claude.carried import Carried
@@ -24,6 +27,9 @@ logger = logging.getLogger(__name__)
 RECORD_LIMIT: Final = 0.4
 """Seconds for the record of a tool call that is asked about; they are written every tenth of a second (2.1.332)."""
 
+_PAGE_DONE: Final = re.compile(r'MCP server "(.+)" confirmed elicitation (.+) complete', re.DOTALL)
+"""The message of a notification of the kind `elicitation_complete` (2.1.332)."""
+
 
 class Asking:
     """The open questions of one program."""
@@ -36,6 +42,7 @@ class Asking:
         cwd: str,
         carried: Carried,
         tell: Callable[[list[Update]], None],
+        name: str,
     ) -> None:
         self._talk = talk
         self._standing = standing
@@ -43,6 +50,9 @@ class Asking:
         self._cwd = cwd
         self._carried = carried
         self._tell = tell
+        self._name = name
+        self.stopping = 0
+        """How many questions are open whose refusal stops the turn."""
 
     async def asked(self, call: JsonObject, interrupted: Callable[[], bool]) -> JsonObject:
         """Answer a call of the hook.
@@ -56,12 +66,12 @@ class Asking:
         # What was said before the call is told before the question.
         await self._standing.until(lambda: self._talk.has_call(call_id) or None, RECORD_LIMIT)
         self._tell(self._talk.begin_asked(request))
-        self._standing.questions += 1
+        self.stopping += 1
         try:
-            decision = await self._decided(request)
+            with self._opened():
+                decision = await self._decided(request)
         finally:
-            self._standing.questions -= 1
-            self._standing.stir()
+            self.stopping -= 1
         if permissions.allows(decision):
             self._tell([ToolCallUpdate(call_id, status="in_progress")])
         elif interrupted():
@@ -69,6 +79,39 @@ class Asking:
         for change in as_objects(decision.get("updatedPermissions")):
             self._carried.remember(change)
         return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}}
+
+    async def elicited(self, call: JsonObject) -> JsonObject:
+        """Answer a call of the hook for a question of an MCP server, which names no tool call.
+
+        Args:
+            call: What the hook is called with.
+        """
+        from acp_manifold.adapters.claude import elicitations
+        from acp_manifold.translators.claude.questions import tools_of
+
+        tools = tools_of(text(call, "mcp_server_name"))
+        # What was said before the call is told before the question.
+        call_id = await self._standing.until(lambda: self._talk.only_call(tools), RECORD_LIMIT)
+        with self._opened():
+            answer = await elicitations.put(call, str(uuid.uuid4()), call_id, self._events, self._name)
+        return {"hookSpecificOutput": {"hookEventName": "Elicitation", **answer}}
+
+    def notified(self, call: JsonObject) -> None:
+        """A call of the hook `Notification`: an MCP server may have what it had a page opened for."""
+        done = _PAGE_DONE.fullmatch(text(call, "message"))
+        if done is not None:
+            from acp_manifold.translators.claude.questions import page_id
+
+            self._events.form_done(page_id(done[1], done[2]))
+
+    @contextmanager
+    def _opened(self) -> Generator[None]:
+        self._standing.questions += 1
+        try:
+            yield
+        finally:
+            self._standing.questions -= 1
+            self._standing.stir()
 
     async def _decided(self, request: JsonObject) -> JsonObject:
         if text(request, "tool_name") == permissions.QUESTION_TOOL:

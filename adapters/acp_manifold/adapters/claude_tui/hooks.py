@@ -27,8 +27,15 @@ from acp_manifold.translators.narrow import JsonObject, as_object
 
 logger = logging.getLogger(__name__)
 
-HEARD: Final = ("UserPromptSubmit", "MessageDisplay", "PreToolUse", "PermissionRequest")
-"""The hooks that are asked for. Each call holds the program up for a moment, so these alone."""
+HEARD: Final = {
+    "UserPromptSubmit": "",
+    "MessageDisplay": "",
+    "PreToolUse": "",
+    "PermissionRequest": "",
+    "Elicitation": "",
+    "Notification": "elicitation_complete",
+}
+"""The hooks that are asked for, and what about. Each call holds the program up for a moment, so these alone."""
 
 PATIENCE: Final = 7 * 24 * 3600
 """Seconds that the program waits for an answer: a person may be asked on a Friday."""
@@ -114,7 +121,10 @@ def settings_file(folder: Path, session_id: str, url: str, status: Path) -> Gene
     """
     hook = {"type": "http", "url": url, "timeout": PATIENCE}
     line = {"type": "command", "command": f"cat >{shlex.quote(str(status))}"}
-    settings = {"hooks": {name: [{"hooks": [hook]}] for name in HEARD}, "statusLine": line}
+    settings = {
+        "hooks": {name: [{"matcher": about, "hooks": [hook]}] for name, about in HEARD.items()},
+        "statusLine": line,
+    }
     with private_file(folder / f"{session_id}.json", json.dumps(settings)) as path:
         yield path
 

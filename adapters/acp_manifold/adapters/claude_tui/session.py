@@ -167,7 +167,7 @@ class TuiSession:
         )
         self._options = TuiOptions(self._keyboard, screen, standing, carried, menu, mode, events.update)
         self._commands = commands
-        self._asking = Asking(self._talk, standing, events, spec.cwd, carried, self._tell)
+        self._asking = Asking(self._talk, standing, events, spec.cwd, carried, self._tell, terminal.name)
         self._over_and_out = False
         """Whether all that is open was told to have ended."""
         self._measured = False
@@ -447,9 +447,9 @@ class TuiSession:
             for _ in range(ESCAPES):
                 if self._turn is not turn or self._over(turn):
                     return
-                if not self._standing.questions:
+                if not self._asking.stopping:
                     await self._keyboard.escape()
-                # With a question open, the refusal of it is the interrupt.
+                # With a question for a permission open, the refusal of it is the interrupt.
                 await self._standing.until(lambda: self._over(turn) or None, ESCAPE_AGAIN)
         except BackendGone:
             return  # The prompt tells it.
@@ -484,6 +484,10 @@ class TuiSession:
             answer = self._submitted(text(call, "prompt"))
         elif name == "PermissionRequest":
             answer = await self._asking.asked(call, lambda: self._turn is not None and self._turn.interrupted)
+        elif name == "Elicitation":
+            answer = await self._asking.elicited(call)
+        elif name == "Notification":
+            self._asking.notified(call)
         self._standing.stir()
         return answer
 
