@@ -327,9 +327,11 @@ def in_a_terminal(command: list[str], lab: Lab) -> None:
         start_new_session=True,
     )
     os.close(follower)
+    # Its threads alone: what else is in its home comes and goes.
+    threads = Path(lab.env["CODEX_HOME"]) / "sessions"
     seen, until, key_at = b"", time.monotonic() + 20, 0.0
     try:
-        while not any(b"agent_message" in path.read_bytes() for path in lab.folder.rglob("rollout-*.jsonl")):
+        while not any(b"agent_message" in path.read_bytes() for path in threads.rglob("rollout-*.jsonl")):
             assert time.monotonic() < until, seen[-2000:]
             if b"Meet" in seen and time.monotonic() > key_at:
                 # News about models are in the way; they take no key at first, and none in quick succession.

@@ -82,7 +82,7 @@ async def test_the_tools_of_a_server_are_the_models_in_its_session_alone(
     flags = ("--backend", backend, "--verbose", "--titles", "off")
     async with started(both, *flags, version=version) as agent:
         capabilities = await agent.initialize(session={"notices": {}})
-        assert ('"sse": true' in json.dumps(capabilities)) == (backend == "claude" and version == 1)
+        assert ('"sse": true' in json.dumps(capabilities)) == (backend != "codex" and version == 1)
         first = await opened(agent, both, probe(both), DEAD)
         second = await opened(agent, both, probe(both, "an other one", SECRETS[1]))
         for session, name, secret in ((first, "probe", SECRETS[0]), (second, "an_other_one", SECRETS[1])):

@@ -9,7 +9,7 @@ import pytest
 from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, obj, text
 
 from .client import Client
-from .conftest import MakeLab, all_and_codex_in_v2
+from .conftest import MakeLab, both_and_codex_in_v2
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
@@ -51,7 +51,7 @@ def beside(lab: Lab) -> Lab:
     return replace(lab, folder=folder, env={**lab.env, "OTHER_AGENT": str(folder)})
 
 
-@all_and_codex_in_v2
+@both_and_codex_in_v2
 async def test_a_followed_list_tells_own_and_foreign_changes(lab: MakeLab, backend: str, version: int) -> None:
     here = lab(backend)
     async with started(here, "--backend", backend, version=version) as agent:

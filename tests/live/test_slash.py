@@ -11,7 +11,7 @@ import pytest
 from acp_manifold.translators.narrow import JsonObject, as_objects, text
 
 from .client import Client
-from .conftest import MakeLab, all_and_codex_in_v2
+from .conftest import MakeLab, both_and_codex_in_v2
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
@@ -59,7 +59,7 @@ async def says(agent: Client, session: str, words: str) -> str:
     return agent.said(session)[before:]
 
 
-@all_and_codex_in_v2
+@both_and_codex_in_v2
 async def test_commands_are_offered_and_run(lab: MakeLab, backend: str, version: int) -> None:
     both = lab(backend)
     made_by_hand(both, backend)
