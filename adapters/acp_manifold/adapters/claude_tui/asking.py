@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 RECORD_LIMIT: Final = 0.4
 """Seconds for the record of a tool call that is asked about; they are written every tenth of a second (2.1.332)."""
 
+CALL_LIMIT: Final = 2.0
+"""The same for the call that an MCP server asks in: its hook does not name it, and a form without a call stands alone."""
+
 _PAGE_DONE: Final = re.compile(r'MCP server "(.+)" confirmed elicitation (.+) complete', re.DOTALL)
 """The message of a notification of the kind `elicitation_complete` (2.1.332)."""
 
@@ -91,7 +94,7 @@ class Asking:
 
         tools = tools_of(text(call, "mcp_server_name"))
         # What was said before the call is told before the question.
-        call_id = await self._standing.until(lambda: self._talk.only_call(tools), RECORD_LIMIT)
+        call_id = await self._standing.until(lambda: self._talk.only_call(tools), CALL_LIMIT)
         with self._opened():
             answer = await elicitations.put(call, str(uuid.uuid4()), call_id, self._events, self._name)
         return {"hookSpecificOutput": {"hookEventName": "Elicitation", **answer}}
