@@ -28,7 +28,7 @@ RECORD_LIMIT: Final = 0.4
 """Seconds for the record of a tool call that is asked about; they are written every tenth of a second (2.1.332)."""
 
 CALL_LIMIT: Final = 2.0
-"""The same for the call that an MCP server asks in: its hook does not name it, and a form without a call stands alone."""
+"""The same for the call in which an MCP server asks: its hook names none, and a form without one stands alone."""
 
 _PAGE_DONE: Final = re.compile(r'MCP server "(.+)" confirmed elicitation (.+) complete', re.DOTALL)
 """The message of a notification of the kind `elicitation_complete` (2.1.332)."""
