@@ -70,8 +70,9 @@ record: install
 	$(BIN)/python -m tests.corpus.make
 
 # Compares with the official adapters where `make bench-peers` has installed them; without them, measures ours alone.
+# Bytecode is kept, as it is where pip installs a package.
 bench: .cache/installed
-	$(BIN)/python -m bench
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m bench
 
 # Linux on x86-64; elsewhere, set ACP_BENCH_PEERS to a node_modules that holds them and a Node 22.
 bench-peers: .cache/installed

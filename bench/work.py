@@ -19,7 +19,7 @@ from .processes import cpu_seconds, descendants, pss_mb, total_pss_mb
 
 T = TypeVar("T")
 
-TITLES = 10
+TITLES = 40
 """How often a title is set."""
 
 MANY = 8

@@ -19,9 +19,11 @@ import pytest
 from acp_manifold.adapters.claude import ClaudeBackend, guards
 from acp_manifold.adapters.claude.guard_file import Guard
 from acp_manifold.adapters.claude.guards import Guards, keep
+from acp_manifold.adapters.claude.titles_in import titles_after
 from acp_manifold.bridge.backend import ListQuery, SessionSpec
 from acp_manifold.bridge.errors import BackendFault, BackendGone
 from acp_manifold.bridge.ledger import state_directory
+from acp_manifold.translators.claude.records import Title
 from tests.adapters.claude.scripted import Listener, ScriptedHost, hub
 from tests.adapters.claude.test_registry import record
 from tests.waiting import until
@@ -365,3 +367,23 @@ async def test_without_a_state_directory_titles_are_set_all_the_same(
         assert await backend.rename(SESSION, "Ours") == "Ours"
         await backend.delete(SESSION)
     assert not any(transcript.parent.glob("*.jsonl"))
+
+
+async def test_what_a_guard_has_looked_at_is_not_read_again(transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transcript may be long, and several renames come in a row."""
+    looks = list[int]()
+
+    def looked(path: Path, offset: int) -> list[Title]:
+        looks.append(offset)
+        return titles_after(path, offset)
+
+    monkeypatch.setattr(guards, "titles_after", looked)
+    size = transcript.stat().st_size
+    config = transcript.parents[2]
+    async with anyio.create_task_group() as tasks:
+        ours = Guards(state_directory() / "claude-titles", config, ScriptedHost(), tasks, set(), ())
+        ours.write(transcript, SESSION, "One")
+        append(transcript, line("custom-title", "By a person"))
+        guard = ours.write(transcript, SESSION, "Two")
+    assert looks == [0, size]
+    assert set(guard.earlier) == {"Old", "One", "By a person"}

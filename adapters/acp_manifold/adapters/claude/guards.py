@@ -172,7 +172,12 @@ class Guards:
         """
         offset = path.stat().st_size
         before = read_guard(self._file(session_id))
-        earlier = {found.text for found in titles_after(path, 0)} | set(before.earlier if before is not None else ())
+        earlier, since = set[str](), 0
+        if before is not None:
+            earlier = {*before.earlier, before.title}
+            # What stands ahead of that one was looked at then: of a long transcript that is nearly all.
+            since = before.offset if before.path == path and before.offset <= offset else 0
+        earlier.update(found.text for found in titles_after(path, since))
         stored = write_title(path, session_id, title)
         held = holder_of(self._config, session_id, frozenset(self._ours)) is not None
         guard = Guard(session_id, path, stored, tuple(sorted(earlier - {stored})), offset, time.time(), held)
