@@ -371,6 +371,7 @@ async def test_without_a_state_directory_titles_are_set_all_the_same(
 
 async def test_what_a_guard_has_looked_at_is_not_read_again(transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A transcript may be long, and several renames come in a row."""
+    size = (await anyio.Path(transcript).stat()).st_size
     looks = list[int]()
 
     def looked(path: Path, offset: int) -> list[Title]:
@@ -378,12 +379,11 @@ async def test_what_a_guard_has_looked_at_is_not_read_again(transcript: Path, mo
         return titles_after(path, offset)
 
     monkeypatch.setattr(guards, "titles_after", looked)
-    size = transcript.stat().st_size
     config = transcript.parents[2]
     async with anyio.create_task_group() as tasks:
         ours = Guards(state_directory() / "claude-titles", config, ScriptedHost(), tasks, set(), ())
         ours.write(transcript, SESSION, "One")
         append(transcript, line("custom-title", "By a person"))
         guard = ours.write(transcript, SESSION, "Two")
-    assert looks == [0, size]
-    assert set(guard.earlier) == {"Old", "One", "By a person"}
+        assert looks == [0, size]
+        assert set(guard.earlier) == {"Old", "One", "By a person"}
