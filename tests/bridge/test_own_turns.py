@@ -41,6 +41,23 @@ async def test_it_is_running_until_it_says_how_it_ended(tmp_path: Path) -> None:
         assert old.said(session).split("\n")[0] == "The build is done" and "no credit" in old.said(session)
 
 
+async def test_begun_right_behind_a_turn_it_is_told_behind_the_end_of_that(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editors(alpha, versions=(2,)) as (editor,):
+        session = await editor.new(tmp_path)
+        cli = alpha.sessions[0]
+        editor.prompt(session, "go")
+        await cli.prompted()
+        cli.say("Gone")
+        cli.finish()
+        # The CLI has gone on before whoever waits for the end of the turn has come to hear of it.
+        cli.events.update(OwnTurn(running=True))
+        await editor.idle(session)
+        cli.events.update(OwnTurn(False, TurnEnd("end_turn")))
+        await editor.idle(session, 2)
+        assert states(editor, session) == ["running", "idle", "running", "idle"]
+
+
 async def test_a_cancel_stops_it_with_its_question(tmp_path: Path) -> None:
     alpha = ScriptedBackend()
     async with editors(alpha, versions=(2,)) as (editor,):

@@ -64,18 +64,25 @@ class Progress:
         """A turn is over; one that was never taken in changes nothing."""
         if not self._turn:
             return
+        # What the backend has begun since its own end of the turn is told behind this end.
+        begun, self.own = self.own, False
         self._turn = False
         outcome = turn.result
         if isinstance(outcome, TurnEnd):
             self._say(outcome)
         elif isinstance(outcome, BridgeError):
             self._say(fault=Fault(outcome.code, outcome.message, outcome.data))
+        if begun:
+            self.own = True
+            self._say()
 
     def works(self, update: OwnTurn) -> None:
         """The backend works of its own accord, or has ended that."""
-        if self._turn or self.own == update.running:
+        if self.own == update.running:
             return
         self.own = update.running
+        if self._turn:
+            return
         self._say(update.end, Fault(BackendFault.code, update.failure) if update.failure is not None else None)
 
     def asks(self) -> None:
