@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import Final
 
@@ -83,11 +83,13 @@ class Asking:
             self._carried.remember(change)
         return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}}
 
-    async def elicited(self, call: JsonObject) -> JsonObject:
+    async def elicited(self, call: JsonObject, stopped: Callable[[], Awaitable[None]]) -> JsonObject:
         """Answer a call of the hook for a question of an MCP server, which names no tool call.
 
         Args:
             call: What the hook is called with.
+            stopped: Returns at once, unless the turn is being stopped: then when it is over. A refusal stops no turn:
+                the model would go on with it.
         """
         from acp_manifold.adapters.claude import elicitations
         from acp_manifold.translators.claude.questions import tools_of
@@ -97,6 +99,7 @@ class Asking:
         call_id = await self._standing.until(lambda: self._talk.only_call(tools), CALL_LIMIT)
         with self._opened():
             answer = await elicitations.put(call, str(uuid.uuid4()), call_id, self._events, self._name)
+            await stopped()
         return {"hookSpecificOutput": {"hookEventName": "Elicitation", **answer}}
 
     def notified(self, call: JsonObject) -> None:

@@ -454,6 +454,14 @@ class TuiSession:
         except BackendGone:
             return  # The prompt tells it.
 
+    async def _stopped(self) -> None:
+        """Wait for the end of a turn that is being stopped, if one is."""
+        turn = self._turn
+        if turn is not None and turn.interrupted:
+            await self._standing.until(
+                lambda: self._turn is not turn or self._over(turn) or None, ESCAPES * ESCAPE_AGAIN
+            )
+
     # -- what the program tells -----------------------------------------------------------------
 
     def stirred(self) -> None:
@@ -485,7 +493,7 @@ class TuiSession:
         elif name == "PermissionRequest":
             answer = await self._asking.asked(call, lambda: self._turn is not None and self._turn.interrupted)
         elif name == "Elicitation":
-            answer = await self._asking.elicited(call)
+            answer = await self._asking.elicited(call, self._stopped)
         elif name == "Notification":
             self._asking.notified(call)
         self._standing.stir()
