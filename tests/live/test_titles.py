@@ -15,7 +15,7 @@ import pytest
 
 from acp_manifold.adapters.claude import ClaudeBackend
 from acp_manifold.adapters.claude.program import config_dir
-from acp_manifold.adapters.codex import CodexBackend
+from acp_manifold.adapters.codex.backend import CodexBackend
 from acp_manifold.adapters.codex.program import find_program
 from acp_manifold.bridge.backend import BackendSession, Program, SessionSpec
 from acp_manifold.translators.narrow import JsonObject, as_object, text

@@ -16,7 +16,7 @@ from acp_manifold.adapters.replay.steps import Stored, Story, story
 from acp_manifold.adapters.replay.transport import Replayed
 from acp_manifold.bridge.backend import AuthMethod, Inspection, Login, Program
 from acp_manifold.bridge.errors import BackendGone, InvalidRequest
-from acp_manifold.bridge.starting import Started
+from acp_manifold.bridge.forking import Started
 from acp_manifold.bridge.taps import taps
 from acp_manifold.translators.auth import AuthStatus
 from acp_manifold.translators.narrow import JsonObject

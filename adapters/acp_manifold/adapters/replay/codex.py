@@ -18,7 +18,7 @@ from acp_manifold.adapters.replay.stage import Stage
 from acp_manifold.adapters.replay.threads import Thread, threads_of
 from acp_manifold.adapters.replay.transport import Replayed
 from acp_manifold.bridge.backend import AuthMethod, Inspection, Login, Program
-from acp_manifold.bridge.starting import Started
+from acp_manifold.bridge.forking import Started
 from acp_manifold.bridge.taps import taps
 from acp_manifold.translators.auth import AuthStatus
 from acp_manifold.translators.narrow import JsonObject, as_list, as_str, flag, obj, text
@@ -48,9 +48,6 @@ class ReplayedCodex(CodexBackend):
     def auth_methods(self) -> tuple[AuthMethod, ...]:
         """None that would be needed; see `Backend.auth_methods`."""
         return (AuthMethod("replay", "A recording", "Nothing is to be done: a recording needs no login."),)
-
-    def prestart(self) -> None:
-        """Nothing: a recording is up at once."""
 
     async def login(self) -> Login:
         """See `Backend.login`."""
