@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, obj, text
 
 from .client import Client
 from .conftest import MakeLab, both_and_codex_in_v2
-from .lab import Lab, started
+from .lab import beside, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
@@ -42,13 +40,6 @@ async def tells(agent: Client, session: str, **wanted: object) -> None:
         return any(all(row.get(key) == value for key, value in wanted.items()) for row in rows)
 
     await agent.wait_for(look, f"a row of {session} with {wanted}")
-
-
-def beside(lab: Lab) -> Lab:
-    """The same stores for another agent, whose processes can be told from those of the first."""
-    folder = lab.folder / "other-agent"
-    folder.mkdir()
-    return replace(lab, folder=folder, env={**lab.env, "OTHER_AGENT": str(folder)})
 
 
 @both_and_codex_in_v2
