@@ -47,7 +47,7 @@ USUAL: Final = wire.Menu(
         wire.Model("haiku", "Haiku", None, "haiku", _EFFORTS, False, True),
     )
 )
-"""The names that the program knows models by, where no session of the `claude` backend has told which there are (2.1.332)."""
+"""The names that the program (2.1.332) knows models by, where no session of the `claude` backend has told its own."""
 
 
 def begin_with(carried: Carried, wishes: Mapping[str, str], menu: wire.Menu) -> None:

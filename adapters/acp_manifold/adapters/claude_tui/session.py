@@ -312,7 +312,9 @@ class TuiSession:
             raise
         finally:
             self._turn = None
-            self._tasks.start_soon(self._title.settle)
+            # What is gone types nothing any more, and its tasks may have ended before the turn that it broke off.
+            if not self.lost:
+                self._tasks.start_soon(self._title.settle)
 
     async def _submit(self, turn: _Turn, prompt: Prompt, parts: list[str]) -> None:
         """Type the prompt and see that it is taken, as it is and as nothing else."""
@@ -501,7 +503,7 @@ class TuiSession:
 
     def _displayed(self, call: JsonObject) -> None:
         """A piece of text; the first one waits for what stands before the text, a thought, to be in the transcript."""
-        if call.get("index") == 0:
+        if call.get("index") == 0 and not self.lost:
             self._tasks.start_soon(self._display_soon, call)
         else:
             self._tell(self._talk.displayed(call))
