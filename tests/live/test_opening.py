@@ -17,7 +17,7 @@ from .lab import Lab, started
 from .test_mcp import SECRETS, opened, probe, rested, tool_calls
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
-both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
+all_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
 USUAL = {
     "claude": "You are Claude Code",
@@ -36,7 +36,7 @@ async def told_to_the_model(agent: Client, lab: Lab, session: str) -> str:
     return json.dumps(lab.model.requests[-1].body)
 
 
-@both_backends
+@all_backends
 async def test_a_system_prompt_of_the_client_comes_behind_the_clis_own_or_in_its_place(
     lab: MakeLab, backend: str
 ) -> None:
@@ -86,7 +86,7 @@ async def test_a_system_prompt_that_can_not_be_applied_opens_nothing(lab: MakeLa
         assert refused.value.code == -32602 and "systemPrompt" in refused.value.message
 
 
-@pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
+@all_backends
 async def test_servers_given_to_an_open_session_are_there_at_once_or_after_the_turn(lab: MakeLab, backend: str) -> None:
     private = lab(backend)
     async with started(private, "--backend", backend, "--titles", "off") as agent:

@@ -33,8 +33,9 @@ def tools(body: JsonObject) -> set[str]:
     return {text(tool, "name") for tool in as_objects(body["tools"])}
 
 
-async def test_a_session_begins_with_what_the_vendors_options_ask_for(lab: MakeLab) -> None:
-    both = lab("claude")
+@pytest.mark.parametrize("backend", ["claude", "claude-tui"])
+async def test_a_session_begins_with_what_the_vendors_options_ask_for(lab: MakeLab, backend: str) -> None:
+    both = lab(backend)
     other = both.directory("other")
     server = probe(both)
     env = {text(entry, "name"): text(entry, "value") for entry in as_objects(server["env"])}
@@ -48,9 +49,9 @@ async def test_a_session_begins_with_what_the_vendors_options_ask_for(lab: MakeL
         "mcpServers": {"probe": {"command": server["command"], "args": server["args"], "env": env}},
         "title": "Vendor's",
     }
-    async with started(both, "--backend", "claude") as agent:
+    async with started(both, "--backend", backend) as agent:
         await agent.initialize()
-        session = await opened(agent, both, options)
+        session = await opened(agent, both, options, backend)
         body = await asked(agent, both, session)
         assert (body["model"], body["output_config"]) == ("claude-haiku-5-5", {"effort": "low"})
         assert tools(body) & {"Bash", "Read", "Write", "Edit"} == {"Bash", "Read"}
@@ -69,6 +70,12 @@ async def test_a_session_begins_with_what_the_vendors_options_ask_for(lab: MakeL
         await agent.load(session, both.cwd)
         body = await asked(agent, both, session)
         assert body["model"] == "claude-opus-5-5" and {"Write", "Edit"} <= tools(body)
+        assert "MARK-17" not in json.dumps(body)
+        # So are instructions, also for a session that has run without.
+        later: JsonObject = {"claudeCode": {"options": {"systemPrompt": {"append": "Say MARK-18."}}}}
+        loading: JsonObject = {"sessionId": session, "cwd": both.cwd, "mcpServers": [], "_meta": later}
+        await agent.request("session/load", loading)
+        assert "MARK-18" in json.dumps(await asked(agent, both, session))
 
 
 async def test_custom_instructions_reach_the_model_of_both_clis(lab: MakeLab) -> None:

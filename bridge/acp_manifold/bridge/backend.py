@@ -76,6 +76,8 @@ class SessionSpec(NamedTuple):
     """What the model is told ahead of the conversation, behind the CLI's own instructions or in their place."""
     wishes: Wishes | None = None
     """What a client asked for that was written for another agent of the CLI."""
+    unnamed: bool = False
+    """Whether no model is to name it: a CLI that would have it named by itself is kept from that."""
 
 
 class SessionRow(NamedTuple):
