@@ -23,6 +23,9 @@ from tests.schema import SchemaViolation, schema
 T = TypeVar("T")
 Id: TypeAlias = int | str | None
 
+STOPPED = {1: "failed", 2: "cancelled"}
+"""The status of a tool call that was stopped, by version: v1 has no word for it."""
+
 ANSWER_LIMIT = 40.0
 """Seconds a wait may take, unless a test says otherwise: a CLI starts in half a second, on a busy machine in ten."""
 
