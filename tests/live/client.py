@@ -30,6 +30,13 @@ ANSWER_LIMIT = 40.0
 """Seconds a wait may take, unless a test says otherwise: a CLI starts in half a second, on a busy machine in ten."""
 
 
+def of_sessions(greeting: JsonObject) -> JsonObject:
+    """What an answer to `initialize`, of either version, tells of sessions."""
+    if "capabilities" in greeting:
+        return obj(obj(greeting, "capabilities"), "session")
+    return obj(obj(greeting, "agentCapabilities"), "sessionCapabilities")
+
+
 class AcpError(Exception):
     """The agent answered a request with an error."""
 

@@ -244,7 +244,7 @@ async def test_a_command_that_a_turn_waits_for_is_no_background_work_and_is_stop
     await left(both, 0)
     assert ends(agent, session) == [STOPPED[version]] * 2
     if backend != "codex":
-        # Codex keeps no command that was stopped (0.163.0); the interactive program has no time to, at its end (2.1.332).
+        # Codex keeps no stopped command (0.163.0); the interactive program has no time to, at its end (2.1.332).
         agent.updates.clear()
         await agent.load(session, both.cwd)
         last = STOPPED[version] if backend == "claude" else "failed"
