@@ -23,8 +23,18 @@ from tests.schema import SchemaViolation, schema
 T = TypeVar("T")
 Id: TypeAlias = int | str | None
 
+STOPPED = {1: "failed", 2: "cancelled"}
+"""The status of a tool call that was stopped, by version: v1 has no word for it."""
+
 ANSWER_LIMIT = 40.0
 """Seconds a wait may take, unless a test says otherwise: a CLI starts in half a second, on a busy machine in ten."""
+
+
+def of_sessions(greeting: JsonObject) -> JsonObject:
+    """What an answer to `initialize`, of either version, tells of sessions."""
+    if "capabilities" in greeting:
+        return obj(obj(greeting, "capabilities"), "session")
+    return obj(obj(greeting, "agentCapabilities"), "sessionCapabilities")
 
 
 class AcpError(Exception):

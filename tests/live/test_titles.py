@@ -26,7 +26,7 @@ from tests.adapters.codex.scripted import running as codex_running
 from tests.waiting import until
 
 from .client import Client
-from .conftest import MakeLab
+from .conftest import MakeLab, both_versions, of_claude_and_v2
 from .lab import Lab, started
 from .leftovers import bearing
 from .torture import torture
@@ -76,8 +76,8 @@ def here(lab: MakeLab, backend: str = "claude") -> Lab:
 
 
 @asynccontextmanager
-async def claude_agent(lab: Lab, *flags: str) -> AsyncGenerator[Client]:
-    async with started(lab, *flags) as agent:
+async def claude_agent(lab: Lab, *flags: str, version: int = 1) -> AsyncGenerator[Client]:
+    async with started(lab, *flags, version=version) as agent:
         await agent.initialize()
         yield agent
 
@@ -88,10 +88,6 @@ async def named(agent: Client, lab: Lab, title: str) -> str:
     await agent.ask(session, "SAY[1]")
     await set_title(agent, session, title)
     return session
-
-
-async def load(agent: Client, lab: Lab, session: str) -> None:
-    await agent.request("session/load", {"sessionId": session, "cwd": lab.cwd, "mcpServers": []})
 
 
 @pytest.mark.case("T10")
@@ -140,7 +136,7 @@ async def test_a_title_for_a_session_of_another_process_outlives_its_big_turns(
             await owner.gone()
     async with claude_agent(both) as agent:
         assert await titled(agent, owner.id) == "Ours"
-        await load(agent, both, owner.id)
+        await agent.load(owner.id, both.cwd)
         await agent.ask(owner.id, BIG)
         assert await titled(agent, owner.id) == "Ours"
 
@@ -176,7 +172,7 @@ async def test_a_title_outlives_big_turns_compaction_and_the_end_of_the_cli(
             await agent.request("session/close", {"sessionId": session})
         await set_title(agent, session, "Ours")
         if where == "at rest":
-            await load(agent, both, session)
+            await agent.load(session, both.cwd)
         for words in (BIG, "/compact", BIG):
             await agent.ask(session, words)
             assert await titled(agent, session) == "Ours", words[:20]
@@ -190,11 +186,13 @@ async def test_a_title_outlives_big_turns_compaction_and_the_end_of_the_cli(
         assert last_record(transcript(both, session)) == "Ours"
 
 
-@of_claude
+@of_claude_and_v2
 @pytest.mark.case("T02")
-async def test_generated_titles_in_the_transcript_never_replace_the_clients(lab: MakeLab, backend: str) -> None:
+async def test_generated_titles_in_the_transcript_never_replace_the_clients(
+    lab: MakeLab, backend: str, version: int
+) -> None:
     both = here(lab, backend)
-    async with claude_agent(both) as agent:
+    async with claude_agent(both, version=version) as agent:
         session = await named(agent, both, "Alpha")
         path = transcript(both, session)
         for number in range(2):
@@ -227,10 +225,12 @@ async def test_renames_at_random_moments_of_resumes_are_all_kept(lab: MakeLab, b
             assert await titled(agent, session) == f"Title {number}"
 
 
-@of_claude
-async def test_after_clear_the_id_and_the_title_follow_the_conversation(lab: MakeLab, backend: str) -> None:
+@of_claude_and_v2
+async def test_after_clear_the_id_and_the_title_follow_the_conversation(
+    lab: MakeLab, backend: str, version: int
+) -> None:
     both = here(lab, backend)
-    async with claude_agent(both) as agent:
+    async with claude_agent(both, version=version) as agent:
         session = await named(agent, both, "Kept")
         await agent.ask(session, "TEXT<<before>>")
         assert await agent.ask(session, "/clear") == "end_turn"
@@ -241,10 +241,10 @@ async def test_after_clear_the_id_and_the_title_follow_the_conversation(lab: Mak
         await set_title(agent, session, "Anew")
         await agent.ask(session, BIG)
         assert (await titled(agent, session), await titled(agent, other)) == ("Anew", "Kept")
-    async with claude_agent(both) as agent:
+    async with claude_agent(both, version=version) as agent:
         assert (await titled(agent, session), await titled(agent, other)) == ("Anew", "Kept")
         for one, said, unsaid in ((session, "behind it", "before"), (other, "before", "behind it")):
-            await load(agent, both, one)
+            await agent.load(one, both.cwd)
             assert said in agent.said(one) and unsaid not in agent.said(one)
             assert await agent.ask(one, "SAY[1]") == "end_turn"
 
@@ -285,11 +285,10 @@ async def test_a_codex_thread_of_another_process_takes_the_title_and_keeps_it(
         assert await titled(agent, owner.id) == "Theirs again"
 
 
-async def test_an_archived_codex_thread_is_not_titled_and_the_refusal_says_why(
-    lab: MakeLab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@both_versions
+async def test_an_archived_codex_thread_is_not_titled_and_the_refusal_says_why(lab: MakeLab, version: int) -> None:
     both = lab("codex")
-    async with started(both, "--backend", "codex") as agent:
+    async with started(both, "--backend", "codex", version=version) as agent:
         await agent.initialize()
         session = await agent.new_session(both.cwd)
         await agent.ask(session, "SAY[1]")
@@ -298,7 +297,7 @@ async def test_an_archived_codex_thread_is_not_titled_and_the_refusal_says_why(
     command = [*cast(Program, find_program()).command, "archive", session]
     done = await anyio.run_process(command, env=both.env, check=False)
     assert done.returncode == 0, (done.stdout, done.stderr, path)
-    async with started(both, "--backend", "codex") as agent:
+    async with started(both, "--backend", "codex", version=version) as agent:
         await agent.initialize()
         error = await agent.fails("session/set_title", {"sessionId": session, "title": "After"})
         assert (error.code, text(as_object(error.data), "reason")) == (-32600, "archived")

@@ -128,6 +128,19 @@ def test_tasks_make_a_plan_and_no_tool_calls() -> None:
     ]
 
 
+def test_with_a_sub_agent_that_is_stopped_its_calls_are_cancelled() -> None:
+    block: JsonObject = {"type": "tool_result", "tool_use_id": "t", "content": "No", "is_error": True}
+    about: JsonObject = {"id": "t", "non_execution_kind": "user-rejected"}
+    _, told = feed(
+        agent(calls("t", "Task", description="Look", prompt="p", subagent_type="x")),
+        agent(calls("i", "Read", file_path="/w/a"), parent_tool_use_id="t"),
+        {"type": "user", "message": {"content": [block]}, "tool_result_meta": [about]},
+    )
+    assert told[-3:-1] == [OfSubagent("t", ToolCallUpdate("i", status="cancelled")), Subagent("t", "idle")]
+    final = told[-1]
+    assert isinstance(final, ToolCallUpdate) and final.status == "cancelled"
+
+
 def test_a_sub_agent_has_a_conversation_of_its_own() -> None:
     inner: JsonObject = {"parent_tool_use_id": "t"}
     _, told = feed(

@@ -46,18 +46,27 @@ def test_a_command_goes_on_behind_the_result_of_its_call_and_its_turn(talk: Term
     assert talk.tasks.holds("t1")
 
 
-@pytest.mark.parametrize(("status", "told"), [("completed", "completed"), ("failed", "failed"), ("killed", "failed")])
+@pytest.mark.parametrize(
+    ("status", "told"), [("completed", "completed"), ("failed", "failed"), ("killed", "cancelled")]
+)
 def test_its_end_is_told_once(talk: TerminalConversation, status: str, told: str) -> None:
     assert talk.recorded(notice(status, "b2")) == []
     assert statuses(talk.recorded(notice(status))) == [told]
     assert talk.recorded(notice(status)) == [] and talk.tasks.all() == ()
 
 
+def test_one_that_is_stopped_from_here_is_cancelled_though_the_program_says_that_it_failed(
+    talk: TerminalConversation,
+) -> None:
+    talk.tasks.stopping("b1")
+    assert statuses(talk.recorded(notice("failed"))) == ["cancelled"]
+
+
 def test_one_that_the_model_stops_ends_with_that_call(talk: TerminalConversation) -> None:
     call: JsonObject = {"type": "tool_use", "id": "t2", "name": "TaskStop", "input": {"task_id": "b1"}}
     talk.recorded({"type": "assistant", "uuid": "a2", "message": {"id": "m2", "content": [call]}})
     told = talk.recorded(result("t2", "{}", {"message": "Successfully stopped task: b1 (make)", "task_id": "b1"}))
-    assert {u.id: u.status for u in told if isinstance(u, ToolCallUpdate)} == {"t1": "failed", "t2": "completed"}
+    assert {u.id: u.status for u in told if isinstance(u, ToolCallUpdate)} == {"t1": "cancelled", "t2": "completed"}
 
 
 def test_context_and_cost_are_what_the_status_line_is_told_and_each_is_told_once(talk: TerminalConversation) -> None:

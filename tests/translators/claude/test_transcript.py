@@ -60,6 +60,13 @@ def test_a_history_holds_only_what_was_said_each_once() -> None:
     ]
 
 
+@pytest.mark.parametrize(("kind", "status"), [("user-rejected", "cancelled"), ("permission-rule", "failed")])
+def test_a_call_is_cancelled_if_the_turn_was_stopped_and_has_failed_if_it_was_refused(kind: str, status: str) -> None:
+    call = agent({"type": "tool_use", "id": "T1", "name": "Bash", "input": {"command": "ls"}}, "u1")
+    no: JsonObject = {"type": "tool_result", "tool_use_id": "T1", "content": "No", "is_error": True}
+    assert told([call, user([no], "u2", toolDenialKind=kind)])[-1] == f"update {status}"
+
+
 def test_a_call_that_was_never_answered_has_failed() -> None:
     call = agent({"type": "tool_use", "id": "T1", "name": "Bash", "input": {"command": "ls"}}, "u1")
     assert told([call])[-1] == "update failed"

@@ -64,7 +64,7 @@ def test_a_sub_agent_tells_its_work_as_its_own_and_its_last_words_as_what_came_o
     assert told[:2] == [Subagent("c", "running", "Look", prompt="Look"), Subagent("c", "running")]
     assert told[2:4] == [OfSubagent("c", MessageChunk("agent", Text(words), "m")) for words in ("two ", "bugs")]
     assert told[-3:] == [
-        OfSubagent("c", ToolCallUpdate("r", status="failed")),
+        OfSubagent("c", ToolCallUpdate("r", status="cancelled")),
         ToolCallUpdate("c", content=(Text("Look"), Text("two bugs"))),
         Subagent("c", "idle"),
     ]

@@ -70,6 +70,7 @@ from acp_manifold.translators.updates import (
     Prompt,
     TaskOutput,
     Text,
+    ToolEnd,
     TurnEnd,
 )
 
@@ -246,7 +247,10 @@ class ClaudeSession:
 
     def abandon(self) -> None:
         """Tell the end of all that is open; see `BackendSession.abandon`."""
-        for update in self._conversation.abandon():
+        self._tell_end("cancelled")
+
+    def _tell_end(self, status: ToolEnd) -> None:
+        for update in self._conversation.abandon(status):
             self._events.update(update)
 
     @property
@@ -266,6 +270,7 @@ class ClaudeSession:
 
     async def stop_task(self, task_id: str) -> None:
         """End a task; see `BackendSession.stop_task`."""
+        self._conversation.tasks.stopping(task_id)
         await self._of_task("stop_task", task_id)
 
     async def _of_task(self, subtype: str, task_id: str) -> JsonObject:
@@ -638,8 +643,7 @@ class ClaudeSession:
         if self._gone is not None:
             return
         self._gone = BackendGone(reason)
-        for update in self._conversation.abandon():
-            self._events.update(update)
+        self._tell_end("failed")
         self._control.close(reason)
         self._title.close(reason)
         self._gone_event.set()

@@ -216,7 +216,7 @@ class TuiSession:
 
     def abandon(self) -> None:
         """Tell the end of all that is open; see `BackendSession.abandon`."""
-        self._tell(self._talk.abandon())
+        self._tell(self._talk.abandon("cancelled"))
 
     @property
     def background(self) -> tuple[BackgroundTask, ...]:
@@ -238,6 +238,7 @@ class TuiSession:
     async def stop_task(self, task_id: str) -> None:
         """End a command; see `BackendSession.stop_task`."""
         path = self._output_of(task_id)
+        self._talk.tasks.stopping(task_id)
         for at_once in (False, True):
             find = partial(shells.groups_printing_into, path, self._terminal.pid, self._terminal.mark)
             shells.end(await to_thread.run_sync(find), at_once=at_once)
@@ -641,7 +642,7 @@ class TuiSession:
         if self._standing.gone is not None:
             return
         self._standing.gone = BackendGone(reason)
-        self._tell(self._talk.abandon())
+        self._tell(self._talk.abandon("failed"))
         self._gone_event.set()
         self._standing.stir()
 

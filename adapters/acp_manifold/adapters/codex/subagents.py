@@ -165,6 +165,7 @@ class _Agent:
     def interrupt(self) -> None:
         """Have it stop."""
         if self.stream.turn:
+            self.stream.stream.stopping = True
             params: JsonObject = {"threadId": self._thread, "turnId": self.stream.turn}
             self._agents.server.client.post("turn/interrupt", params)
 
@@ -178,4 +179,4 @@ class _Agent:
     def server_gone(self, reason: BackendGone) -> None:
         """The server ended."""
         self._agents.forget(self._thread)
-        self.tell(self.stream.ended())
+        self.tell(self.stream.ended("failed"))

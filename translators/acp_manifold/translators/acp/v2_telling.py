@@ -12,6 +12,7 @@ from base64 import b64encode
 from acp_manifold.translators.acp import v1, v2
 from acp_manifold.translators.narrow import JsonObject, as_list
 from acp_manifold.translators.updates import (
+    ENDED,
     BackgroundTask,
     Compaction,
     Message,
@@ -192,7 +193,7 @@ class Telling:
             return [body]
         if update.content is not None:
             body["content"] = [*as_list(body.get("content")), _terminal(update.id)]
-        if update.status not in ("completed", "failed"):
+        if update.status not in ENDED:
             return [body]
         self._terminals.discard(update.id)
         status: JsonObject = {} if update.exit_code is None else {"exitCode": update.exit_code}

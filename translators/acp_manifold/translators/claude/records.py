@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Literal, cast
 
 from acp_manifold.translators.attached import is_context, restored
-from acp_manifold.translators.claude.frames import message_blocks
+from acp_manifold.translators.claude.frames import STOPS, message_blocks
 from acp_manifold.translators.claude.mentions import mentioned
 from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, flag, is_text, obj, text
 from acp_manifold.translators.titles import normalise
@@ -109,6 +109,11 @@ def working_directory(record: JsonObject) -> str | None:
 def is_sidechain(record: JsonObject) -> bool:
     """Whether a sub-agent or a teammate wrote the record: no part of the conversation with the person."""
     return flag(record, "isSidechain") or as_str(record.get("teamName")) is not None
+
+
+def is_stopped(record: JsonObject) -> bool:
+    """Whether the results of calls in it are none, because the turn was stopped."""
+    return record.get("toolDenialKind") in STOPS
 
 
 def is_message(record: JsonObject) -> bool:

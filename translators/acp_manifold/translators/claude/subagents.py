@@ -15,6 +15,7 @@ from acp_manifold.translators.updates import (
     Text,
     ToolCall,
     ToolCallUpdate,
+    ToolEnd,
     ToolOutput,
     Update,
 )
@@ -40,8 +41,13 @@ class Subagents:
         self._running[call_id] = parent
         return [within(parent, begun(call_id, tool_input))]
 
-    def ended(self, call_id: str) -> list[Update]:
-        """A sub-agent is done, if the call began one: what it left open has failed."""
+    def ended(self, call_id: str, status: ToolEnd = "failed") -> list[Update]:
+        """A sub-agent is done, if the call began one.
+
+        Args:
+            call_id: The call.
+            status: How the calls end that it left open.
+        """
         parent = self._running.pop(call_id, None)
         if parent is None:
             return []
@@ -50,7 +56,7 @@ class Subagents:
         told: list[Update] = []
         for inner in left:
             del self._calls[inner]
-            told += [*self.ended(inner), OfSubagent(call_id, ToolCallUpdate(inner, status="failed"))]
+            told += [*self.ended(inner, status), OfSubagent(call_id, ToolCallUpdate(inner, status=status))]
         return [*told, within(parent, Subagent(call_id, "idle"))]
 
     def runs(self, call_id: str) -> bool:
@@ -65,9 +71,9 @@ class Subagents:
         """What the agent of this call said last, if it still runs: the result of one that runs in the background."""
         return self._words.get(call_id)
 
-    def all_ended(self) -> list[Update]:
+    def all_ended(self, status: ToolEnd) -> list[Update]:
         """Nothing more will come of any of them."""
-        return [update for call_id in list(self._running) for update in self.ended(call_id)]
+        return [update for call_id in list(self._running) for update in self.ended(call_id, status)]
 
     def said(self, frame: Assistant) -> list[Update]:
         """A message of a sub-agent."""
@@ -102,10 +108,11 @@ class Subagents:
             call_id = text(block, "tool_use_id")
             _, name = self._calls.pop(call_id, ("", ""))
             if name:
-                told += self.ended(call_id)
+                stopped = call_id in frame.stopped
+                told += self.ended(call_id, "cancelled" if stopped else "failed")
                 told += [
                     OfSubagent(agent, update)
-                    for update in tools.outcome(call_id, name, block, structured, self._cwd)
+                    for update in tools.outcome(call_id, name, block, structured, self._cwd, stopped=stopped)
                     if isinstance(update, ToolCall | ToolCallUpdate | ToolOutput)
                 ]
         return told

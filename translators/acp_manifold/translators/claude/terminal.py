@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from acp_manifold.translators.claude import terminal_tasks
 from acp_manifold.translators.claude.frames import Assistant, Result, TasksRunning, User, context_tokens, message_blocks
-from acp_manifold.translators.claude.records import is_sidechain, typed_content
+from acp_manifold.translators.claude.records import is_sidechain, is_stopped, typed_content
 from acp_manifold.translators.claude.turn import Conversation
 from acp_manifold.translators.claude.typed_commands import command_of, printed_by
 from acp_manifold.translators.narrow import JsonObject, as_int, as_str, flag, obj, text
@@ -222,7 +222,9 @@ class TerminalConversation(Conversation):
             return []
         if any(block.get("type") == "tool_result" for block in blocks):
             self._goes_on_behind(record)
-            return self.feed(User(blocks, None, record.get("toolUseResult")))
+            called = {text(block, "tool_use_id") for block in blocks}
+            stopped = frozenset(called if is_stopped(record) else ())
+            return self.feed(User(blocks, None, record.get("toolUseResult"), stopped))
         typed = typed_content(record)
         if not typed:
             return self._commanded(record)

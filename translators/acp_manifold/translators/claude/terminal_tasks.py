@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from acp_manifold.translators.claude.frames import TaskEnded, TaskStarted, message_blocks
+from acp_manifold.translators.claude.frames import TASK_ENDS, TaskEnded, TaskStarted, message_blocks
 from acp_manifold.translators.narrow import JsonObject, as_object, as_objects, obj, text
 from acp_manifold.translators.values import NamedTuple
 
@@ -57,7 +57,7 @@ def ended(record: JsonObject) -> TaskEnded | None:
         return None
     result = as_object(record.get("toolUseResult"))
     if text(result, "task_id") and text(result, "message").startswith("Successfully stopped"):
-        return TaskEnded(text(result, "task_id"), well=False)
+        return TaskEnded(text(result, "task_id"), "cancelled")
     return None
 
 
@@ -66,4 +66,4 @@ def _noticed(said: str) -> TaskEnded | None:
     if found is None:
         return None
     status = _STATUS.search(said)
-    return TaskEnded(found[1], status is not None and status[1] == "completed")
+    return TaskEnded(found[1], TASK_ENDS.get(status and status[1], "failed"))

@@ -9,6 +9,7 @@ from acp_manifold.translators.claude.records import (
     agent_blocks,
     is_by_person,
     is_sidechain,
+    is_stopped,
     typed_content,
     working_directory,
 )
@@ -94,15 +95,17 @@ class History:
             return [plan] if plan is not None else []
         return [tools.call(call_id, name, tool_input, cwd)]
 
-    def _result(self, block: JsonObject, structured: object, cwd: str) -> list[Update]:
+    def _result(self, block: JsonObject, record: JsonObject, *, alone: bool) -> list[Update]:
         call_id = text(block, "tool_use_id")
         name = self._calls.pop(call_id, None)
         if name is None:
             return []
+        structured = record.get("toolUseResult") if alone else None
         if name in plans.TOOLS:
             plan = self._plan.answered(call_id, structured)
             return [plan] if plan is not None else []
-        return tools.outcome(call_id, name, block, structured, cwd)
+        cwd = working_directory(record) or "/"
+        return tools.outcome(call_id, name, block, structured, cwd, stopped=is_stopped(record))
 
     def _compaction(self, record: JsonObject) -> list[Update]:
         compaction = f"compaction-{text(record, 'uuid')}"
@@ -127,7 +130,6 @@ class History:
                 updates.append(MessageChunk("agent", Text(printed), uuid))
         blocks = message_blocks(obj(record, "message"))
         results = [block for block in blocks if block.get("type") == "tool_result"]
-        structured = record.get("toolUseResult") if len(results) == 1 else None
         for block in results:
-            updates += self._result(block, structured, working_directory(record) or "/")
+            updates += self._result(block, record, alone=len(results) == 1)
         return updates

@@ -48,7 +48,7 @@ STATUSES: dict[str, ToolStatus] = {
     "completed": "completed",
     "failed": "failed",
     "declined": "failed",
-    "interrupted": "failed",
+    "interrupted": "cancelled",
 }
 """Item status -> canonical status; a declined command counts as failed, since it never ran."""
 

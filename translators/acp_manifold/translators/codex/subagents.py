@@ -16,6 +16,7 @@ from acp_manifold.translators.updates import (
     Text,
     ToolCall,
     ToolCallUpdate,
+    ToolEnd,
     ToolOutput,
     Update,
 )
@@ -113,17 +114,20 @@ class SubagentStream:
             return []
         return self._inner(*self.stream.translate(method, params))
 
-    def ended(self) -> list[Update]:
-        """Nothing more will come of it: what it left open has failed."""
+    def ended(self, status: ToolEnd = "cancelled") -> list[Update]:
+        """Nothing more will come of it.
+
+        Args:
+            status: How the calls end that it left open.
+        """
         self.turn = ""
-        return [*self._inner(*self.stream.fail_open()), self._within(Subagent(self.call, "idle"))]
+        return [*self._inner(*self.stream.end_open(status)), self._within(Subagent(self.call, "idle"))]
 
     def _turn_over(self, turn: JsonObject) -> list[Update]:
         if text(turn, "id") != self.turn:
             return []
         self.turn = ""
-        interrupted = text(turn, "status") == "interrupted"
-        left = self.stream.fail_turn(None if interrupted else "commandExecution")
+        left = self.stream.end_turn(interrupted=text(turn, "status") == "interrupted")
         why = text(obj(turn, "error"), "message")
         said = (MessageChunk("agent", Text(why), f"{text(turn, 'id')}-end"),) if why else ()
         told = self._inner(*left, *said)
