@@ -169,6 +169,25 @@ async def test_a_question_says_what_it_is_about_and_holds_the_session_up(tmp_pat
         assert states(editor, session) == ["running", "requires_action", "running", "idle"]
 
 
+async def test_a_turn_that_fails_with_its_question_open_says_so_once_that_is_taken_back(tmp_path: Path) -> None:
+    async with at_work(tmp_path) as (editor, session, cli):
+        took(cli, "go")
+
+        async def ask() -> None:
+            await cli.events.ask(QUESTION)
+
+        async with anyio.create_task_group() as tg:
+            tg.start_soon(ask)
+            await editor.question()
+            cli.fail(BackendFault("it broke"))
+            await editor.round_trip()
+            assert states(editor, session)[-1] == "requires_action"
+            tg.cancel_scope.cancel()
+        idle = await editor.idle(session)
+        assert idle["error"] == {"code": -32603, "message": "it broke"}
+        assert states(editor, session)[-1] == "idle"
+
+
 async def test_a_v1_and_a_v2_client_hear_the_same_turn_each_in_its_words(tmp_path: Path) -> None:
     alpha = ScriptedBackend()
     stored(alpha, tmp_path)

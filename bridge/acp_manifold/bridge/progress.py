@@ -45,6 +45,8 @@ class Progress:
         self.own = False
         """Whether the backend works though nobody has prompted it."""
         self._questions = 0
+        self._end: tuple[TurnEnd | None, Fault | None] = (None, None)
+        """How the turn ended, until that is told: a question that is still open keeps the session from being idle."""
         self.now = SessionState("idle")
         """What was told last, without how a turn ended: that is news only once."""
 
@@ -58,6 +60,7 @@ class Progress:
     def runs(self) -> None:
         """The prompt of a turn is taken in; what the backend did of its own accord has become part of it."""
         self._turn, self.own = True, False
+        self._end = (None, None)
         self._say()
 
     def ended(self, turn: Turn) -> None:
@@ -105,4 +108,10 @@ class Progress:
     def _say(self, end: TurnEnd | None = None, fault: Fault | None = None) -> None:
         state: State = "requires_action" if self._questions else "running" if self._turn or self.own else "idle"
         self.now = SessionState(state, background=self._background())
-        self._tell(self.now._replace(end=end, fault=fault) if self.now.state == "idle" else self.now)
+        if end is not None or fault is not None:
+            self._end = end, fault
+        if state != "idle":
+            self._tell(self.now)
+            return
+        (end, fault), self._end = self._end, (None, None)
+        self._tell(self.now._replace(end=end, fault=fault))

@@ -29,6 +29,28 @@ class Started(NamedTuple):
     """What its descendants bear in the environment."""
 
 
+class Launch(NamedTuple):
+    """What is to be run, and how; for `process.spawn` and what stands in its place."""
+
+    command: Sequence[str]
+    """The program and its arguments; found on the PATH in `env` if it has no slash."""
+    cwd: str
+    """The directory to start it in."""
+    env: Mapping[str, str]
+    """All of its environment, but for the mark that is added."""
+    name: str
+    """Whom log lines speak of: `claude 1234abcd`."""
+    started: Started | None = None
+    """The same program, if it was started before there was an event loop to run this in."""
+    guarded: bool = True
+    """Whether `Child.be_guarded` is called for it at once; for one that ends with its stdin it can wait until it has
+    something to start that would not."""
+    backend: str | None = None
+    """Whose lines cross to it, for who listens; None for a program that is asked one thing and no more."""
+    session: str | None = None
+    """The one session that it serves, if it is for one alone."""
+
+
 def start(command: Sequence[str], cwd: str, env: Mapping[str, str]) -> Started:
     """Start a program as a group and a process session of its own, with non-blocking pipes to it.
 
