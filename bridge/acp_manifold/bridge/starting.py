@@ -6,11 +6,35 @@ import errno
 import os
 from collections.abc import Mapping, Sequence
 
+from acp_manifold.translators.values import NamedTuple
+
 from .errors import BackendGone
 from .forking import Started, fork
 
 _NO_PROGRAM = (errno.ENOEXEC, getattr(errno, "EBADARCH", errno.ENOEXEC))
 """What Linux, and macOS, say of a file that is no program of theirs."""
+
+
+class Launch(NamedTuple):
+    """What is to be run, and how; for `process.spawn` and what stands in its place."""
+
+    command: Sequence[str]
+    """The program and its arguments; found on the PATH in `env` if it has no slash."""
+    cwd: str
+    """The directory to start it in."""
+    env: Mapping[str, str]
+    """All of its environment, but for the mark that is added."""
+    name: str
+    """Whom log lines speak of: `claude 1234abcd`."""
+    started: Started | None = None
+    """The same program, if it was started before there was an event loop to run this in."""
+    guarded: bool = True
+    """Whether `Child.be_guarded` is called for it at once; for one that ends with its stdin it can wait until it has
+    something to start that would not."""
+    backend: str | None = None
+    """Whose lines cross to it, for who listens; None for a program that is asked one thing and no more."""
+    session: str | None = None
+    """The one session that it serves, if it is for one alone."""
 
 
 def start(command: Sequence[str], cwd: str, env: Mapping[str, str]) -> Started:

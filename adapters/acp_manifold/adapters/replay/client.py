@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import anyio
@@ -100,9 +101,9 @@ class Client:
         names = ("clientCapabilities", "clientInfo") if self.version == 1 else ("capabilities", "info")
         return await self.ask("initialize", {"protocolVersion": self.version, names[0]: {}, names[1]: info})
 
-    async def prompt(self, prompted: Prompted, words: str) -> None:
+    async def prompt(self, prompted: Prompted, content: Sequence[JsonObject]) -> None:
         """Send a prompt and keep its answer."""
-        params: JsonObject = {"sessionId": prompted.session, "prompt": [{"type": "text", "text": words}]}
+        params: JsonObject = {"sessionId": prompted.session, "prompt": list(content)}
         try:
             prompted.result = await self.ask("session/prompt", params)
         except BridgeError as exc:
@@ -132,10 +133,18 @@ class Client:
         told = [obj(message, "params") for message in self.heard[start:] if message.get("method") == "session/update"]
         return [obj(params, "update") for params in told if params.get("sessionId") == session]
 
-    def said(self, session: str) -> str:
-        """What the agent said in a session."""
-        chunks = [update for update in self.updates(session) if update.get("sessionUpdate") == "agent_message_chunk"]
+    def said(self, session: str, start: int = 0) -> str:
+        """What the agent said in a session, from some message on."""
+        chunks = [
+            update for update in self.updates(session, start) if update.get("sessionUpdate") == "agent_message_chunk"
+        ]
         return "".join(text(obj(chunk, "content"), "text") for chunk in chunks)
+
+    def tells(self, words: str) -> bool:
+        """Whether these words stand in any update but of the agent's message."""
+        updates = [obj(obj(message, "params"), "update") for message in self.heard]
+        told = [update for update in updates if update.get("sessionUpdate") != "agent_message_chunk"]
+        return any(words in json.dumps(update, ensure_ascii=False) for update in told)
 
     async def until(self, look: Callable[[], T | None], what: str, limit: float = LIMIT) -> T:
         """Wait until `look` gives something, looking after each message.
