@@ -20,5 +20,5 @@ def stored_form(title: str) -> str:
 
 
 def given_form(title: str) -> str:
-    """The form in which a title that a client gives is stored: no title puts its session into another adapter's archive."""
+    """The form in which a title of a client is stored: none puts its session into another adapter's archive."""
     return visible(stored_form(title))
