@@ -188,6 +188,20 @@ async def test_the_archive_of_claude_agent_acp_is_read_and_taken_back(lab: MakeL
         assert titles[-1]["customTitle"] == "Mine"
 
 
+@pytest.mark.parametrize("backend", ["claude", "claude-tui"])
+@pytest.mark.case("T06")
+async def test_no_title_of_the_client_archives_a_session(agent: Client, both: Lab, backend: str) -> None:
+    session = await agent.new_session(both.cwd, backend, "[archived] Begun")
+    await agent.ask(session, "TEXT<<words>>")
+    assert (await rows(agent))[session]["title"] == "Begun"
+    answer = await agent.request("session/set_title", {"sessionId": session, "title": "[archived] Mine"})
+    assert answer == {"title": "Mine"}
+    assert (await rows(agent))[session]["title"] == "Mine" == agent.titles(session)[-1]
+    await agent.request("session/close", {"sessionId": session})
+    answer = await agent.request("session/set_title", {"sessionId": session, "title": "[archived] [archived] At rest"})
+    assert answer == {"title": "At rest"} and (await rows(agent))[session]["title"] == "At rest"
+
+
 @all_and_v2
 @pytest.mark.case("L06")
 async def test_a_load_in_mid_turn_tells_all_so_far_once_and_the_turn_and_its_question_go_on(

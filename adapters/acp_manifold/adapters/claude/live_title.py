@@ -26,7 +26,7 @@ from acp_manifold.adapters.claude.store import Store
 from acp_manifold.adapters.claude.titles_in import custom_titles
 from acp_manifold.bridge.backend import Host, SessionSpec
 from acp_manifold.bridge.errors import BackendFault, BackendGone
-from acp_manifold.translators.claude.titles import stored_form
+from acp_manifold.translators.claude.titles import given_form, stored_form
 from acp_manifold.translators.narrow import JsonObject
 
 logger = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class LiveTitle:
         self._ready = ready
         self._stored = stored
         self._name = name
-        self._kept = stored_form(spec.title) if spec.title is not None else None
+        self._kept = given_form(spec.title) if spec.title is not None else None
         self._confirming = anyio.CancelScope()
         """Around the look for a title that was set while there was no transcript; another title ends it."""
         self._known: str | None = None
@@ -119,7 +119,7 @@ class LiveTitle:
             BackendFault: The CLI refused, or has stored nothing in time.
             BackendGone: The process ended.
         """
-        title = stored_form(title)
+        title = given_form(title)
         if not self._stored:
             self._kept = title
             return title
