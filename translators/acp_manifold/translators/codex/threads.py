@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from acp_manifold.translators.narrow import JsonObject, as_int, as_str, flag, text
 from acp_manifold.translators.values import NamedTuple
 
+from .slash import as_typed
+
 TITLE_SOURCE = "thread_title"
 """The `threadSource` of the ephemeral threads that make up titles, ours and those of Codex' own TUI."""
 
@@ -75,8 +77,11 @@ def iso(seconds: int) -> str:
 
 
 def typed(preview: str) -> str | None:
-    """What a person typed of a message, injected blocks in front of it left out; None if nothing is left (case T05)."""
+    """What a person typed of a message: injected blocks in front of it left out, a command for the words it stands for.
+
+    None if nothing is left (case T05).
+    """
     rest = preview
     while (block := _INJECTED.match(rest)) is not None:
         rest = rest[block.end() :]
-    return (rest if rest is preview else rest.lstrip()) if rest.strip() else None
+    return as_typed(rest if rest is preview else rest.lstrip()) if rest.strip() else None
