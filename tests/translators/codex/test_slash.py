@@ -38,6 +38,12 @@ def test_what_comes_with_a_command_is_kept_and_a_command_behind_something_is_non
     assert not can_be_typed("a b") and not can_be_typed("a/b") and can_be_typed("a:b")
 
 
+REVIEW = "Review the current code changes (staged, unstaged, and untracked files) and provide prioritized findings."
+REVIEW_BRANCH = (
+    "Review the code changes against the base branch 'main'. The merge base commit for this comparison is dd1d27b. "
+    "Run `git diff dd1d27b` to inspect the changes relative to main. Provide prioritized, actionable findings."
+)
+REVIEW_COMMIT = "Review the code changes introduced by commit b2990df8. Provide prioritized, actionable findings."
 SKILL: JsonObject = {"type": "skill", "name": "fix", "path": "/s/fix/SKILL.md"}
 
 
@@ -53,6 +59,13 @@ def words(said: str) -> JsonObject:
         ([SKILL, words(skill_alone("fix"))], (Text("/fix"),)),
         ([words(f"{INIT}\n\nbe short")], (Text("/init be short"),)),
         ([words(INIT)], (Text("/init"),)),
+        ([words(REVIEW)], (Text("/review"),)),
+        ([words(REVIEW_BRANCH)], (Text("/review-branch main"),)),
+        ([words(REVIEW_COMMIT)], (Text("/review-commit b2990df8"),)),
+        (
+            [words("Review the code changes of commit b2990df8.")],
+            (Text("Review the code changes of commit b2990df8."),),
+        ),
         # The terminal program's: its words name the skill themselves.
         ([words("$fix it"), SKILL], (Text("$fix it"), ResourceLink("file:///s/fix/SKILL.md", "fix"))),
     ],

@@ -41,6 +41,12 @@ INIT = (
 """What `/init` asks of the model."""
 
 _SKILL_ALONE = re.compile(r"Use the skill (\S+)\.")
+_REVIEW = re.compile(
+    r"Review the (?:current code changes \(staged, unstaged, and untracked files\) and provide prioritized findings\.$"
+    r"|code changes against the base branch '(?P<branch>\S+)'\. (?:The merge base commit|Start by finding)"
+    r"|code changes introduced by commit (?P<commit>[0-9a-f]+)\. Provide prioritized, actionable findings\.$)"
+)
+"""What Codex itself says for a review (codex-cli 0.163.0), in its terminal program too."""
 _CUT_OFF = 80
 """Characters of `INIT` by which it is known where the rest of it is cut off."""
 
@@ -96,6 +102,9 @@ def as_typed(said: str) -> str:
         return f"/init {said[len(INIT) :].strip()}".rstrip()
     if len(said) >= _CUT_OFF and INIT.startswith(said):
         return "/init"
+    if (review := _REVIEW.match(said)) is not None:
+        named = next((f"-{kind} {name}" for kind, name in review.groupdict().items() if name), "")
+        return f"/review{named}"
     match = _SKILL_ALONE.fullmatch(said)
     return f"/{match[1]}" if match is not None else said
 
