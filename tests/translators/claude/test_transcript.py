@@ -153,6 +153,8 @@ def test_an_unnamed_session_is_called_by_what_was_typed_first() -> None:
         user("Audit the parser", "u5"),
     )
     assert gathered.first_typed == "Audit the parser"
+    with_links = facts(user([words("see"), words("[@n](x:n)"), words('<context ref="x:n">\nof it\n</context>')], "u1"))
+    assert with_links.first_typed == "see @n"
     assert gathered.title is None and gathered.is_session
 
 
