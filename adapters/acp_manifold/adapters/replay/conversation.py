@@ -145,6 +145,8 @@ class Talk:
         self._turns: dict[str, Prompted] = {}
         self._opened = 0
         """How much had been heard before a session was opened last."""
+        self._offered = False
+        """Whether the answer to that told its commands."""
 
     async def have(self, conversation: Conversation) -> None:
         """Have it.
@@ -189,7 +191,9 @@ class Talk:
             params["_meta"] = {"acp-manifold": {"backend": self._backend}}
         self._name = name or "one"
         self._opened = len(self._client.heard)
-        self._sessions[self._name] = text(await self._client.ask("session/new", params), "sessionId")
+        answer = await self._client.ask("session/new", params)
+        self._sessions[self._name] = text(answer, "sessionId")
+        self._offered = "availableCommands" in answer
 
     async def load(self, name: str) -> None:
         """See `Conversation.load`."""
@@ -211,7 +215,7 @@ class Talk:
         params: JsonObject = {"sessionId": self._session, "cwd": self._cwd, "mcpServers": []}
         if replay and self._client.version != 1:
             params["replayFrom"] = {"type": "start"}
-        await self._client.ask(method, params)
+        self._offered = "availableCommands" in await self._client.ask(method, params)
 
     async def on(self, name: str) -> None:
         """See `Conversation.on`."""
@@ -228,7 +232,8 @@ class Talk:
 
         def look() -> bool | None:
             told = self._client.updates(session, start)
-            return any(update.get("sessionUpdate") == "available_commands_update" for update in told) or None
+            kinds = [update.get("sessionUpdate") for update in told]
+            return self._offered or "available_commands_update" in kinds or None
 
         await self._client.until(look, "commands told")
 

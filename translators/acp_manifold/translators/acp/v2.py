@@ -224,14 +224,19 @@ def _usage(update: Usage) -> JsonObject:
     return wire
 
 
-def _commands(update: Commands) -> JsonObject:
-    commands: list[JsonObject] = []
+def commands(update: Commands) -> list[JsonObject]:
+    """All slash commands of a session."""
+    told: list[JsonObject] = []
     for command in update.commands:
         wire: JsonObject = {"type": "command", "name": command.name, "description": command.description}
         if command.hint is not None:
             wire["input"] = {"type": "text", "hint": command.hint}
-        commands.append(wire)
-    return {"sessionUpdate": "available_commands_update", "availableCommands": commands}
+        told.append(wire)
+    return told
+
+
+def _commands(update: Commands) -> JsonObject:
+    return {"sessionUpdate": "available_commands_update", "availableCommands": commands(update)}
 
 
 def _session_info(update: SessionInfo) -> JsonObject:
