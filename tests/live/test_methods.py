@@ -438,12 +438,20 @@ async def test_the_backend_can_be_switched_before_the_first_prompt(agent: Client
     assert (await agent.fails("session/set_config_option", {**choice, "value": other})).code == -32600
 
 
-async def test_claude_tells_its_slash_commands(agent: Client, both: Lab) -> None:
-    session = await agent.new_session(both.cwd, "claude")
-    await agent.wait_for(lambda: agent.heard(session, "available_commands_update"), "commands")
-    (update,) = agent.heard(session, "available_commands_update")
-    names = [text(c, "name") for c in as_objects(update["availableCommands"])]
+@both_versions
+@pytest.mark.parametrize("backend", ["claude", "codex"])
+async def test_slash_commands_are_told_once_and_in_v2_by_the_answer_that_opens_the_session(
+    agent: Client, both: Lab, backend: str, version: int
+) -> None:
+    session = await agent.new_session(both.cwd, backend)
+    names = {text(c, "name") for c in await agent.wait_for(lambda: agent.commands(session), "commands")}
     assert "compact" in names and not any(name.startswith("/") for name in names)
+    opening = {"sessionId": session, "cwd": both.cwd, "mcpServers": []}
+    told = len(agent.heard(session, "available_commands_update"))
+    answer = await agent.request("session/resume", opening)
+    assert ({text(c, "name") for c in as_objects(answer.get("availableCommands"))} == names) == (version == 2)
+    assert await agent.ask(session, "SAY[1]") == "end_turn"
+    assert len(agent.heard(session, "available_commands_update")) == told
 
 
 @both_versions

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_manifold.translators.narrow import JsonObject, as_objects, text
+from acp_manifold.translators.narrow import JsonObject, text
 
 from .client import Client
 from .conftest import MakeLab, both_and_codex_in_v2
@@ -43,8 +43,7 @@ def made_by_hand(lab: Lab, backend: str) -> None:
 
 def offered(agent: Client, session: str) -> set[str]:
     """The names in the last list of commands."""
-    told = agent.heard(session, "available_commands_update")
-    return {text(command, "name") for command in as_objects(told[-1]["availableCommands"])} if told else set()
+    return {text(command, "name") for command in agent.commands(session)}
 
 
 async def offers(agent: Client, session: str, names: Iterable[str]) -> None:

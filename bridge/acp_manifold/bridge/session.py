@@ -336,6 +336,11 @@ class Session:
     # -- options --------------------------------------------------------------------------------
 
     @property
+    def commands(self) -> Commands | None:
+        """All slash commands, as told last; None before they are known."""
+        return self._commands
+
+    @property
     def options(self) -> tuple[ConfigOption, ...]:
         """What can be set, with what holds: the backend first, then what its CLI offers."""
         fixed = self.prompted or not self.turns.idle or not self._choices

@@ -144,15 +144,17 @@ def test_a_declined_file_change_fails() -> None:
     [
         ("stopping", {"status": "failed", "exitCode": -1}, "cancelled"),
         ("stopping", {"status": "declined", "exitCode": None}, "cancelled"),
+        ("stopping", {"status": "failed", "exitCode": 137}, "cancelled"),
         ("stopping", {"status": "failed", "exitCode": 2}, "failed"),
         ("stopping", {"status": "completed", "exitCode": 0}, "completed"),
         ("ending", {"status": "failed", "exitCode": -1}, "cancelled"),
+        ("ending", {"status": "failed", "exitCode": 1}, "cancelled"),
         ("ending", {"status": "completed", "exitCode": 0}, "completed"),
         ("", {"status": "failed", "exitCode": -1}, "failed"),
         ("", {"status": "declined", "exitCode": None}, "failed"),
     ],
 )
-def test_a_command_is_cancelled_if_it_was_to_stop_and_has_no_result_of_its_own(
+def test_a_command_is_cancelled_if_it_was_to_stop_unless_it_has_ended_by_itself(
     asked: str, item: JsonObject, status: str
 ) -> None:
     stream = Stream()

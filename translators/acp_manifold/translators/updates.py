@@ -298,6 +298,8 @@ class Subagent(NamedTuple):
     description: str | None = None
     prompt: str | None = None
     """What it was told to do, where that is known."""
+    stop_reason: StopReason | None = None
+    """Why it has stopped to work just now; None where it failed, or where that is not known."""
 
 
 class OfSubagent(NamedTuple):

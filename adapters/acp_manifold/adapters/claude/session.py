@@ -100,6 +100,9 @@ MODELS_DELAY: Final = 1.0
 TASK_LIMIT: Final = 10.0
 """Seconds to tell of a background task, or to end it; some milliseconds are usual."""
 
+INTERRUPT: Final[JsonObject] = {"subtype": "interrupt", "spare_background_tasks": True}
+"""Stops the turn alone; without the flag Claude Code 2.1.332 ends sub-agents in the background with it."""
+
 _EXIT_WAIT: Final = 2.0
 """Seconds a process that closed its stdout has to end before it is killed."""
 
@@ -357,7 +360,7 @@ class ClaudeSession:
         turn = self._turn
         if turn is None and self._conversation.own:
             self._conversation.interrupt()
-            await self._control.settle(self._control.post({"subtype": "interrupt"}), INTERRUPT_LIMIT)
+            await self._control.settle(self._control.post(INTERRUPT), INTERRUPT_LIMIT)
         if turn is None or turn.ended.is_set():
             return
         turn.interrupted = True
@@ -378,7 +381,7 @@ class ClaudeSession:
                 queued = [uuid for uuid in as_list(answer.get("still_queued")) if isinstance(uuid, str)]
                 self._conversation.interrupt_answered(queued)
 
-        await self._control.settle(self._control.post({"subtype": "interrupt"}, answered), INTERRUPT_LIMIT)
+        await self._control.settle(self._control.post(INTERRUPT, answered), INTERRUPT_LIMIT)
 
     async def rename(self, title: str) -> str:
         """Store a title; see `BackendSession.rename`."""

@@ -649,6 +649,11 @@ class CodexSession:
             self._agents = Subagents(self._server, self, self._asking)
         return self._agents
 
+    @property
+    def turn(self) -> str | None:
+        """The turn that runs; see `Owner`."""
+        return self._active
+
     def tell(self, update: Update) -> None:
         """Tell the clients; of a sub-agent."""
         self._events.update(update)

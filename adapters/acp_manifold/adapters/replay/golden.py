@@ -25,8 +25,8 @@ _ID: Final = re.compile(
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 
-_LEFT_OUT: Final = frozenset({"agentInfo", "info", "configOptions", "modes"})
-"""Members that tell the version of the agent, or what is known of the options at that moment."""
+_LEFT_OUT: Final = frozenset({"agentInfo", "info", "availableCommands", "configOptions", "modes"})
+"""Members that tell the version of the agent, or what is known of options and commands at that moment."""
 
 
 class Normal:

@@ -11,6 +11,7 @@ from acp_manifold.translators.narrow import JsonObject, obj, text
 from acp_manifold.translators.updates import (
     MessageChunk,
     OfSubagent,
+    StopReason,
     Subagent,
     Text,
     ToolCall,
@@ -22,6 +23,9 @@ from acp_manifold.translators.updates import (
 
 from . import tools
 from .frames import Assistant, User
+
+_STOP_REASONS: dict[ToolEnd, StopReason] = {"completed": "end_turn", "cancelled": "cancelled"}
+"""How the call of a sub-agent has ended -> why that has stopped."""
 
 
 class Subagents:
@@ -41,12 +45,12 @@ class Subagents:
         self._running[call_id] = parent
         return [within(parent, begun(call_id, tool_input))]
 
-    def ended(self, call_id: str, status: ToolEnd = "failed") -> list[Update]:
-        """A sub-agent is done, if the call began one.
+    def ended(self, call_id: str, status: ToolEnd) -> list[Update]:
+        """A sub-agent is done, if the call began one, and whatever it left open is over.
 
         Args:
             call_id: The call.
-            status: How the calls end that it left open.
+            status: How that has ended.
         """
         parent = self._running.pop(call_id, None)
         if parent is None:
@@ -56,8 +60,9 @@ class Subagents:
         told: list[Update] = []
         for inner in left:
             del self._calls[inner]
-            told += [*self.ended(inner, status), OfSubagent(call_id, ToolCallUpdate(inner, status=status))]
-        return [*told, within(parent, Subagent(call_id, "idle"))]
+            lost: ToolEnd = "cancelled" if status == "cancelled" else "failed"
+            told += [*self.ended(inner, lost), OfSubagent(call_id, ToolCallUpdate(inner, status=lost))]
+        return [*told, within(parent, Subagent(call_id, "idle", stop_reason=_STOP_REASONS.get(status)))]
 
     def runs(self, call_id: str) -> bool:
         """Whether a call has begun a sub-agent that has not ended."""
@@ -109,7 +114,7 @@ class Subagents:
             _, name = self._calls.pop(call_id, ("", ""))
             if name:
                 stopped = call_id in frame.stopped
-                told += self.ended(call_id, "cancelled" if stopped else "failed")
+                told += self.ended(call_id, tools.end_of(block, stopped=stopped))
                 told += [
                     OfSubagent(agent, update)
                     for update in tools.outcome(call_id, name, block, structured, self._cwd, stopped=stopped)

@@ -101,8 +101,8 @@ def outcome(
         cwd: Where relative paths start.
         stopped: Whether the turn was stopped, if it is an error.
     """
-    failed = flag(block, "is_error")
-    status: ToolEnd = "completed" if not failed else "cancelled" if stopped else "failed"
+    status = end_of(block, stopped=stopped)
+    failed = status != "completed"
     content = _result_content(block)
     if name in _COMMANDS:
         output = "".join(item.text for item in content if isinstance(item, Text))
@@ -120,6 +120,11 @@ def outcome(
     if name in _VERBATIM:
         content = tuple(Text(fenced(item.text)) if isinstance(item, Text) else item for item in content)
     return [ToolCallUpdate(call_id, status="completed", content=content or None)]
+
+
+def end_of(block: JsonObject, *, stopped: bool) -> ToolEnd:
+    """How a call has ended, by its `tool_result` block; `stopped`: whether the turn was, if it is an error."""
+    return "completed" if not flag(block, "is_error") else "cancelled" if stopped else "failed"
 
 
 def served(call_id: str, block: JsonObject) -> ToolCallUpdate:

@@ -251,7 +251,7 @@ class Conversation:
                 updates += [plan] if plan is not None else []
             elif open_call is not None:
                 stopped = call_id in frame.stopped
-                updates += self._ended_agent(call_id, "cancelled" if stopped else "failed")
+                updates += self._ended_agent(call_id, tools.end_of(block, stopped=stopped))
                 told = tools.outcome(call_id, open_call.name, block, structured, self._cwd, stopped=stopped)
                 updates += map(_goes_on, told) if self.tasks.holds(call_id) else told
         return updates
@@ -330,7 +330,7 @@ class Conversation:
             if isinstance(update, ToolCallUpdate):
                 if words := self._agents.last_words(update.id):
                     update = update._replace(content=(Text(words),))
-                told += self._agents.ended(update.id, "cancelled" if update.status == "cancelled" else "failed")
+                told += self._agents.ended(update.id, _end(update))
             told.append(update)
         return told
 
@@ -394,6 +394,10 @@ def _typed(uuid: str, prompt: Prompt) -> list[MessageChunk]:
 def _left_open(outcome: Outcome | None) -> ToolEnd:
     """How the calls end that a turn with this outcome has left open."""
     return "cancelled" if isinstance(outcome, TurnEnd) and outcome.stop_reason == "cancelled" else "failed"
+
+
+def _end(update: ToolCallUpdate) -> ToolEnd:
+    return update.status if update.status in ("completed", "cancelled") else "failed"
 
 
 def _goes_on(update: Update) -> Update:

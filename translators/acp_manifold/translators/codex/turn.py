@@ -50,6 +50,9 @@ OUTPUT_KEPT = 64 * 1024
 _TOKENS = ("inputTokens", "outputTokens", "cachedInputTokens", "cacheWriteInputTokens", "reasoningOutputTokens")
 """Kinds of tokens in a `TokenUsageBreakdown`, as a `TurnEnd` has them: cached ones are input too, thoughts output."""
 
+_KILLED = 128
+"""The exit codes of shells that were ended by a signal begin here."""
+
 _ASKED_ABOUT = frozenset({"fileChange", "mcpToolCall"})
 """Item types whose approval request lacks what a person would want to see, or names no item."""
 
@@ -183,12 +186,16 @@ class Stream:
             self._ending.add(item_id)
 
     def is_stopped(self, end: ToolCallUpdate) -> bool:
-        """Whether a call has failed because it was stopped: it has no result of its own.
+        """Whether a call has failed because it was stopped.
 
-        codex-cli 0.163.0 calls that a failure with the exit code -1, or, of one that waited for consent, declined.
+        codex-cli 0.163.0 calls that a failure, with the exit code -1 or, sometimes, that of a killed shell; one that
+        waited for consent it calls declined. With an exit code of its own a command of the turn had failed before.
         """
-        asked = end.id in self._ending or (self.stopping and self._is_of_turn(end.id))
-        return asked and end.status == "failed" and end.exit_code in (None, -1)
+        if end.status != "failed":
+            return False
+        code = end.exit_code
+        without_result = code is None or not 0 < code < _KILLED
+        return end.id in self._ending or (self.stopping and self._is_of_turn(end.id) and without_result)
 
     def commands(self) -> list[str]:
         """Open commands that this turn began."""
