@@ -66,7 +66,7 @@ class Client:
         self.version = version
         self.heard: list[JsonObject] = []
         """All that the agent said: its requests and notifications, as `method` and `params`, and its answers to ours,
-        as `answer`, the method asked, and `result` or `error`."""
+        as `answer`, the method asked, `session`, if it was of one, and `result` or `error`."""
         self.questions: list[Question] = []
         self._peer = Peer(self, outbound)
         self._stirred = anyio.Event()
@@ -83,12 +83,14 @@ class Client:
             RemoteError: It was answered with an error.
             PeerGone: The agent ended first.
         """
+        session = text(params, "sessionId")
+        answer: JsonObject = {"answer": method, "session": session} if session else {"answer": method}
         try:
             result = as_object(await self._peer.request(method, params))
         except BridgeError as exc:
-            self._hear({"answer": method, "error": {"message": exc.message}})
+            self._hear({**answer, "error": {"message": exc.message}})
             raise
-        self._hear({"answer": method, "result": result})
+        self._hear({**answer, "result": result})
         return result
 
     def tell(self, method: str, params: JsonObject) -> None:

@@ -24,16 +24,16 @@ def opened(argument: str) -> Sequence[Backend]:
     """See `replay`."""
     path, speed = parse(argument)
     recordings = _read_all(files(path))
-    found = _names(recordings)
-    others = ", ".join(name for name in found if name not in PLAYED)
-    if not any(name in PLAYED for name in found):
+    recorded = _names(recordings)
+    others = ", ".join(name for name in recorded if name not in PLAYED)
+    if not any(name in PLAYED for name in recorded):
         held = f"sessions of {others} alone" if others else "no session"
         raise NoBackend(f"{path} holds {held}; what can be replayed are those of {' and '.join(PLAYED)}")
     if others:
         logger.warning("%s: sessions of %s are left out: they can't be replayed", path, others)
     stage = Stage()
     backends: list[Backend] = []
-    for name in (name for name in found if name in PLAYED):
+    for name in (name for name in recorded if name in PLAYED):
         sessions = _sessions(recordings, name)
         version = next((told for r in recordings if (told := r.header.clis.get(name))), None)
         if name == "codex":
@@ -59,9 +59,9 @@ def _names(recordings: Sequence[Recording]) -> list[str]:
     found: dict[str, None] = {}
     for recording in recordings:
         for entry in recording.entries:
-            name = entry.backend or recording.header.backend
-            if entry.leg == "backend" and name is not None:
-                found[name] = None
+            backend = entry.backend or recording.header.backend
+            if entry.leg == "backend" and backend is not None:
+                found[backend] = None
     return list(found)
 
 
