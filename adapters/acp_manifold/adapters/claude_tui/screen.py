@@ -55,6 +55,9 @@ _MODES: Final = {
 }
 """What the line below the input box calls the permission modes."""
 
+_AT_WORK: Final = "esc to interrupt"
+"""What the line below the input box says while Escape would stop something."""
+
 _CHOICE: Final = re.compile(r"^\s*❯ \S")
 
 
@@ -130,6 +133,13 @@ class Screen:
         first, end = _box_rows(lines)
         found = _MODE.search("\n".join(lines[end:])) if first < end else None
         return _MODES[found[1]] if found is not None else None
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether the line below the input box says that there is a turn to interrupt."""
+        lines = self.lines
+        _, end = _box_rows(lines)
+        return any(_AT_WORK in line for line in lines[end:])
 
     def look(self) -> Sight:
         """What there is to see."""

@@ -162,6 +162,7 @@ async def serve(
                     events,
                     carried,
                     moved,
+                    lambda folder, changed: unwatch.append(life.host.watch_folder(folder, changed)),
                     mode=begun_in,
                     menu=menu,
                     commands=commands,

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 from anyio import to_thread
@@ -41,6 +41,7 @@ from acp_manifold.bridge.errors import (
     BackendGone,
     BridgeError,
     InvalidParams,
+    InvalidRequest,
     LoginNeeded,
     TaskNotFound,
 )
@@ -48,6 +49,7 @@ from acp_manifold.translators.claude.endings import Failure
 from acp_manifold.translators.claude.options import Menu
 from acp_manifold.translators.claude.records import title_of, unmarked
 from acp_manifold.translators.claude.terminal import TerminalConversation
+from acp_manifold.translators.claude.tools import AGENT_TOOLS
 from acp_manifold.translators.claude.typed import typed_parts
 from acp_manifold.translators.narrow import JsonObject, text
 from acp_manifold.translators.slash import slash_of
@@ -62,6 +64,9 @@ from acp_manifold.translators.updates import (
     TurnEnd,
     Update,
 )
+
+if TYPE_CHECKING:
+    from acp_manifold.adapters.claude_tui.agents import Agents
 
 logger = logging.getLogger(__name__)
 
@@ -107,6 +112,8 @@ class _Turn:
     """When Enter was pressed, in milliseconds since 1970; 0: not yet."""
     submitted: bool = False
     """Whether the hook has told of it."""
+    escaped: bool = False
+    """Whether Escape was pressed for it."""
     blocked: bool = False
     """Whether something else was submitted in its place, and stopped."""
     interrupted: bool = False
@@ -129,6 +136,7 @@ class TuiSession:
         events: SessionEvents,
         carried: Carried,
         moved: Callable[[TuiSession, str], Path],
+        watch_folder: Callable[[Path, Callable[[Path | None], None]], None],
         *,
         mode: str,
         menu: Menu,
@@ -147,6 +155,7 @@ class TuiSession:
             events: Whom to tell.
             carried: What the session keeps from one program to the next.
             moved: Called when the conversation goes on under another id; gives its transcript.
+            watch_folder: Has a function called when a file of a folder was written; the folder need not be there yet.
             mode: The permission mode that the program was started in.
             menu: The models, as far as they are known.
             commands: The slash commands that can be typed.
@@ -154,6 +163,10 @@ class TuiSession:
         """
         self._id = session_id
         self._moved = moved
+        self._watch_folder = watch_folder
+        self._path = path
+        self._agents: Agents | None = None
+        """Made with the first sub-agent."""
         self._terminal = terminal
         self._screen = screen
         self._standing = standing
@@ -239,8 +252,12 @@ class TuiSession:
         return any(task.id == task_id for task in self._talk.tasks.all())
 
     def _output_of(self, task_id: str) -> Path:
-        if not self._runs(task_id) or task_id not in self._talk.outputs:
+        if not self._runs(task_id):
             raise TaskNotFound(self._id, task_id)
+        if task_id not in self._talk.outputs:
+            raise InvalidRequest(
+                "It is a sub-agent: what it says is told as it comes, and it ends by itself or with the session"
+            )
         return Path(self._talk.outputs[task_id])
 
     async def steer(self, prompt: Prompt) -> bool:
@@ -320,7 +337,9 @@ class TuiSession:
         """Type the prompt and see that it is taken, as it is and as nothing else."""
         async with self._keyboard.using:
             for _ in range(2):
-                await self._at_the_prompt()
+                await self._at_the_prompt(turn)
+                if turn.interrupted:
+                    return
                 await self._keyboard.clear()
                 self._talk.expect(prompt, command=turn.command is not None)
                 if turn.command is not None:
@@ -365,20 +384,21 @@ class TuiSession:
             self._follows()
         return self._talk.accepted or turn.blocked or None
 
-    async def _at_the_prompt(self) -> None:
-        """Wait until it is at rest with its input box there: a turn of its own may run.
+    async def _at_the_prompt(self, turn: _Turn) -> None:
+        """Wait until it is at rest with its input box there, or the turn is stopped: one of its own may run.
 
         Raises:
             BridgeError: A dialog stands there.
         """
 
         def look() -> bool | None:
-            return True if self._standing.is_ready or self._screen.look().dialog is not None else None
+            stopped = turn.interrupted or self._screen.look().dialog is not None
+            return stopped or self._standing.is_ready or None
 
         while await self._standing.until(look, 3600.0) is None:
             logger.info("%s: still waits for the program to be at rest", self._terminal.name)
         dialog = self._screen.look().dialog
-        if dialog is not None:
+        if dialog is not None and not turn.interrupted:
             raise self._standing.blocked(dialog)
 
     async def _end_of(self, turn: _Turn) -> None:
@@ -403,7 +423,8 @@ class TuiSession:
             return False
         self._follower.read()
         self._id = now
-        path = self._moved(self, now)
+        path = self._path = self._moved(self, now)
+        self._agents = None
         self._title.moved(now, path)
         self._follower = Follower(path, self._recorded, begun=True)
         self._events.moved(now)
@@ -415,6 +436,9 @@ class TuiSession:
         if turn.command == CLEAR:
             return self._talk.accepted or None
         rests = status.name in RESTING
+        if turn.escaped and status.name == "busy" and self._talk.has_agents and not self._screen.is_at_work:
+            # Stopped before its first word, it leaves no record; and with sub-agents at work it is `busy` ever after.
+            return True
         if turn.command in OWN_NAMES and self._talk.accepted and rests:
             return True
         return self._talk.over or (rests and status.since > turn.entered) or None
@@ -434,13 +458,16 @@ class TuiSession:
     async def interrupt(self) -> None:
         """Stop the running turn; see `BackendSession.interrupt`."""
         turn = self._turn
-        if turn is None or turn.interrupted:
-            return
-        turn.interrupted = True
-        turn.go.set()
-        self._standing.stir()
-        if turn.entered:
+        if turn is not None:
+            if turn.interrupted:
+                return
+            turn.interrupted = True
+            turn.go.set()
+            self._standing.stir()
+        if turn is not None and turn.entered:
             await self._escape(turn)
+        elif self._talk.own:
+            await self._stop_own()
 
     async def _escape(self, turn: _Turn) -> None:
         """Press Escape until the work ends; never at rest, where it would mean something else."""
@@ -451,10 +478,28 @@ class TuiSession:
                     return
                 if not self._asking.stopping:
                     await self._keyboard.escape()
+                    turn.escaped = True
                 # With a question for a permission open, the refusal of it is the interrupt.
                 await self._standing.until(lambda: self._over(turn) or None, ESCAPE_AGAIN)
         except BackendGone:
             return  # The prompt tells it.
+
+    async def _stop_own(self) -> None:
+        """Press Escape until what the program does of its own accord has ended."""
+        with suppress(BackendGone):
+            for _ in range(ESCAPES):
+                await self._keyboard.escape()
+                since = int(time.time() * 1000)
+
+                def over(since: int = since) -> bool | None:
+                    status = self._standing.status
+                    return not self._talk.own or (status.name in RESTING and status.since > since) or None
+
+                if await self._standing.until(over, ESCAPE_AGAIN):
+                    await self._standing.until(lambda: not self._talk.own or None, LAST_ROWS)
+                    # Stopped before its first word, it leaves no record.
+                    self._tell(self._talk.end_own())
+                    return
 
     async def _stopped(self) -> None:
         """Wait for the end of a turn that is being stopped, if one is."""
@@ -485,11 +530,15 @@ class TuiSession:
         name = text(call, "hook_event_name")
         logger.debug("%s: hook %s", self._terminal.name, name)
         self._follower.read()
+        if call.get("agent_id") is not None:
+            self._read_agents()
         answer: JsonObject = {}
         if name == "MessageDisplay":
             self._displayed(call)
         elif name == "PreToolUse":
             self._talk.about_to_call(call)
+            if call.get("tool_name") in AGENT_TOOLS:
+                self._follow_agents()
         elif name == "UserPromptSubmit":
             answer = self._submitted(text(call, "prompt"))
         elif name == "PermissionRequest":
@@ -527,11 +576,36 @@ class TuiSession:
         turn.submitted = True
         return {}
 
+    def _follow_agents(self) -> None:
+        """A sub-agent is about to begin."""
+        if self._agents is None:
+            # Imported with the first one.
+            from acp_manifold.adapters.claude_tui.agents import Agents
+
+            def take(agent_id: str, call_id: str, record: JsonObject) -> None:
+                self._tell(self._talk.recorded_of(agent_id, call_id, record))
+
+            folder = self._path.with_suffix("") / "subagents"
+            self._agents = Agents(folder, take, self._talk.has_agent)
+            self._watch_folder(folder, self._read_agents)
+
+    def _read_agents(self, _: Path | None = None) -> None:
+        if self._agents is not None:
+            self._agents.read()
+            self._standing.stir()
+
     def _recorded(self, record: JsonObject) -> None:
+        if self._agents is not None and record.get("type") in ("queue-operation", "user"):
+            # It may tell the end of a sub-agent, which has said all by then.
+            self._agents.read()
         title = title_of(record)
         if title is not None and title.origin == "user":
             self._title.recorded(title.text)
         self._tell(self._talk.recorded(record))
+        self._standing.agents = self._talk.has_agents and not self._talk.at_work
+        if self._agents is not None and record.get("type") == "assistant":
+            # It may have begun one, whose records are there already.
+            self._agents.read()
 
     def _tell(self, updates: list[Update]) -> None:
         for update in () if self._over_and_out else updates:
@@ -613,5 +687,5 @@ class TuiSession:
 
     def _farewell(self) -> bytes | None:
         """Ctrl-D twice ends a program that is at its empty prompt."""
-        at_prompt = self._up.is_set() and self._turn is None and self._standing.is_ready and not self._keyboard.box
+        at_prompt = self._up.is_set() and self.resting and self._standing.is_ready and not self._keyboard.box
         return b"\x04\x04" if at_prompt else None
