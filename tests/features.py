@@ -594,7 +594,7 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature(
         "[the interactive program as a backend](#the-interactive-program), `--backend claude-tui`",
-        "yes: prompts, pictures, tools, permissions, questions, titles, commands, modes, models, background, sub-agents",
+        "yes: prompts, pictures, tools, questions, titles, commands, modes, models, background, sub-agents",
         "no",
         "no",
         "no",

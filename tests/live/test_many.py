@@ -19,8 +19,10 @@ from .lab import Lab, started
 from .leftovers import bearing
 from .many import (
     EIGHT,
+    EIGHT_TYPED,
     SIX,
     TWO,
+    TYPED,
     One,
     all_hear,
     counted_codex,
@@ -48,7 +50,7 @@ def long_text(one: One) -> str:
 @pytest.mark.case("M01")
 @pytest.mark.case("M02")
 @pytest.mark.case("P03")
-@pytest.mark.parametrize("backends", [TWO, EIGHT], ids=["two", "eight"])
+@pytest.mark.parametrize("backends", [TWO, TYPED, EIGHT], ids=["two", "typed", "eight"])
 async def test_streams_stay_whole_and_each_answer_counts_for_its_own_session(
     agent: Client, both: Lab, backends: tuple[str, ...]
 ) -> None:
@@ -79,9 +81,12 @@ async def test_streams_stay_whole_and_each_answer_counts_for_its_own_session(
 
 
 @pytest.mark.case("C01")
-async def test_a_cancel_ends_one_turn_of_eight_and_the_others_stream_to_their_ends(agent: Client, both: Lab) -> None:
+@pytest.mark.parametrize("backends", [EIGHT, EIGHT_TYPED], ids=["eight", "typed"])
+async def test_a_cancel_ends_one_turn_of_eight_and_the_others_stream_to_their_ends(
+    agent: Client, both: Lab, backends: tuple[str, ...]
+) -> None:
     agent.on_question = leave_open
-    many = await open_many(agent, both)
+    many = await open_many(agent, both, backends)
     streaming, asking = many[:6], many[6:]
     turns = [one.prompt(f"{one.says(0)} GATE[go] {one.says(1)}") for one in streaming]
     turns += [one.prompt(f"{one.says(0)} {one.writes()} ;; {one.says(1)}") for one in asking]
