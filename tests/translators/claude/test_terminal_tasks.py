@@ -132,7 +132,8 @@ def test_with_a_sub_agent_at_work_the_end_of_the_turn_is_known_by_its_record(tal
 def own(uuid: str = "o1") -> JsonObject:
     content = "<task-notification>\n<task-id>b1</task-id>\n</task-notification>"
     origin: JsonObject = {"kind": "task-notification"}
-    return {"type": "user", "uuid": uuid, "origin": origin, "message": {"role": "user", "content": content}}
+    message: JsonObject = {"role": "user", "content": content}
+    return {"type": "user", "uuid": uuid, "promptId": "p9", "origin": origin, "message": message}
 
 
 DONE: JsonObject = {"type": "system", "subtype": "turn_duration", "uuid": "d1"}
@@ -158,6 +159,8 @@ def test_what_the_program_begins_itself_is_a_turn_of_its_own(talk: TerminalConve
     assert sum(isinstance(update, MessageChunk) for update in told + more) == 1
     assert owns(talk.recorded(DONE)) == [OwnTurn(False, TurnEnd("end_turn"))] and not talk.own
     assert talk.end_own() == []
+    # A call of the hook may come behind the record that says that all is over.
+    assert talk.displayed({**shown, "index": 1, "delta": ""}) == [] and not talk.own
 
 
 def test_one_right_behind_our_turn_is_told_though_that_has_not_ended_here(talk: TerminalConversation) -> None:

@@ -60,7 +60,7 @@ class TerminalConversation(Conversation):
         """Texts told by a record that were not displayed yet."""
         self._early: list[JsonObject] = []
         """Calls of the hook that came before the record of the prompt they answer."""
-        self._prompt_id = ""
+        self._prompt_id = self._own_prompt_id = ""
         self._done: deque[str] = deque(maxlen=64)
         """The prompts whose turns are over: a call of the hook that comes late says what a record has said."""
         self._usage_of: dict[str, JsonObject] = {}
@@ -95,7 +95,7 @@ class TerminalConversation(Conversation):
         if prompt_id in self._done:
             return []
         # The record of what it answers may be yet to come.
-        begun = self._begin_own() if prompt_id and prompt_id != self._prompt_id else []
+        begun = self._begin_own(prompt_id) if prompt_id and prompt_id != self._prompt_id else []
         return [*begun, *self._piece(call)]
 
     def _piece(self, call: JsonObject) -> list[Update]:
@@ -240,7 +240,7 @@ class TerminalConversation(Conversation):
             self._goes_on_behind(record)
             return self.feed(User(blocks, None, record.get("toolUseResult")))
         if obj(record, "origin").get("kind") == "task-notification":
-            return self._begin_own()
+            return self._begin_own(text(record, "promptId"))
         typed = typed_content(record)
         if not typed:
             return self._commanded(record)
@@ -250,10 +250,11 @@ class TerminalConversation(Conversation):
             return [MessageChunk("user", content, uuid or None) for content in typed]
         return self._taken(record)
 
-    def _begin_own(self) -> list[Update]:
+    def _begin_own(self, prompt_id: str) -> list[Update]:
         """The program answers what nobody has typed, unless that has become part of a turn of ours."""
         if self._uuid is not None and not self.over:
             return []
+        self._own_prompt_id = prompt_id or self._own_prompt_id
         self.at_work, self.idle, self._failure = True, False, None
         return self._own_state()
 
@@ -263,6 +264,7 @@ class TerminalConversation(Conversation):
             return []
         failure = Failure("failed", self._failure) if self._failure is not None else None
         self._own_outcome, self.idle = failure or outcome or TurnEnd("cancelled"), True
+        self._done.append(self._own_prompt_id)
         return self._end_own()
 
     def _goes_on_behind(self, record: JsonObject) -> None:
