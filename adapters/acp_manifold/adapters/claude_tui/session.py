@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,8 +28,8 @@ from acp_manifold.adapters.claude_tui.commands import CLEAR, OWN_NAMES
 from acp_manifold.adapters.claude_tui.keyboard import ENTER_AGAIN, ENTERS, Keyboard
 from acp_manifold.adapters.claude_tui.options import TuiOptions
 from acp_manifold.adapters.claude_tui.paste import argument as safe_argument
-from acp_manifold.adapters.claude_tui.paste import letters, safe
 from acp_manifold.adapters.claude_tui.paste import prompt as safe_prompt
+from acp_manifold.adapters.claude_tui.paste import safe
 from acp_manifold.adapters.claude_tui.pty import Terminal
 from acp_manifold.adapters.claude_tui.readiness import RESTING, Standing
 from acp_manifold.adapters.claude_tui.screen import Screen
@@ -49,8 +49,9 @@ from acp_manifold.translators.claude.endings import Failure
 from acp_manifold.translators.claude.options import Menu
 from acp_manifold.translators.claude.records import title_of, unmarked
 from acp_manifold.translators.claude.terminal import TerminalConversation
+from acp_manifold.translators.claude.terminal_added import Message
 from acp_manifold.translators.claude.tools import AGENT_TOOLS
-from acp_manifold.translators.claude.typed import typed_parts
+from acp_manifold.translators.claude.typed import letters, typed_parts
 from acp_manifold.translators.narrow import JsonObject, text
 from acp_manifold.translators.slash import slash_of
 from acp_manifold.translators.updates import (
@@ -87,6 +88,12 @@ ESCAPE_AGAIN: Final = 2.0
 
 ESCAPES: Final = 5
 
+ADD_LIMIT: Final = 60.0
+"""Seconds for a program to come up and take the prompt that something is to be added to."""
+
+TAKE_BACK: Final = 1.0
+"""Seconds for what is queued to be taken back; 0.05 are usual (2.1.332)."""
+
 STATUS_LIMIT: Final = 0.5
 """Seconds for what a new program tells its status line; it comes before the program is ready, as a rule (2.1.332)."""
 
@@ -119,6 +126,12 @@ class _Turn:
     interrupted: bool = False
     told: bool = False
     """Whether the person knows of a dialog that nobody can answer."""
+    adding: int = 0
+    """How many messages are being typed into it: it does not end meanwhile."""
+    ending: bool = False
+    """Whether it is over but for its last records."""
+    files: ExitStack = field(default_factory=ExitStack)
+    """The pictures of what was typed into it."""
 
 
 class TuiSession:
@@ -261,8 +274,61 @@ class TuiSession:
         return Path(self._talk.outputs[task_id])
 
     async def steer(self, prompt: Prompt) -> bool:
-        """Nothing is added to a turn: what is typed meanwhile would be a prompt of its own."""
-        return False
+        """Type a message into the running turn; see `BackendSession.steer`.
+
+        Raises:
+            InvalidRequest: A question has the keyboard.
+        """
+        turn = self._turn
+        if turn is None or turn.command is not None or turn.ending or turn.interrupted:
+            return False
+        turn.adding += 1
+        try:
+            await self._standing.until(lambda: self._can_be_added_to(turn), ADD_LIMIT)
+            async with self._keyboard.using:
+                return not turn.interrupted and await self._add(turn, prompt)
+        finally:
+            turn.adding -= 1
+            self._standing.stir()
+
+    def _can_be_added_to(self, turn: _Turn) -> bool | None:
+        """Whether its prompt is taken, or it is no more."""
+        return self._turn is not turn or turn.interrupted or self._talk.accepted or None
+
+    async def _add(self, turn: _Turn, prompt: Prompt) -> bool:
+        """Type a message into a turn, and see that the program has it."""
+        if self._turn is not turn or not self._talk.accepted:
+            return False
+        if self._standing.asks:
+            raise InvalidRequest("Claude Code asks something, which has the keyboard: answer that first")
+        words, contexts = typed_parts(turn.files.enter_context(in_files(prompt)))
+        parts = list(filter(None, [safe_prompt(words), *(f"\n{safe(context)}" for context in contexts)]))
+        if not parts:
+            raise InvalidParams("prompt: nothing in it can be typed")
+        await self._keyboard.clear()
+        for number, part in enumerate(parts):
+            await self._keyboard.put(part, whole=number > 0)
+        if turn.interrupted:
+            return False
+        message = Message(letters("".join(parts)), prompt)
+        was_over = self._talk.over
+        self._talk.add(message)
+        try:
+            await self._enter(message)
+        except BridgeError:
+            self._talk.added.drop(message)
+            self._talk.over = was_over
+            raise
+        return True
+
+    async def _enter(self, message: Message) -> None:
+        for _ in range(ENTERS):
+            await self._keyboard.enter()
+            if await self._standing.until(lambda: message.queued or not message.open or None, ENTER_AGAIN):
+                if message.open and not self._talk.calls:
+                    await self._keyboard.send_now()
+                return
+        raise BackendFault("Claude Code does not take the message; send it as a prompt")
 
     async def rename(self, title: str) -> str:
         """Store a title; see `BackendSession.rename`."""
@@ -329,6 +395,8 @@ class TuiSession:
             raise
         finally:
             self._turn = None
+            turn.files.close()
+            self._standing.stir()
             # What is gone types nothing any more, and its tasks may have ended before the turn that it broke off.
             if not self.lost:
                 self._tasks.start_soon(self._title.settle)
@@ -403,10 +471,16 @@ class TuiSession:
 
     async def _end_of(self, turn: _Turn) -> None:
         """Wait for the end of a turn, its last record included."""
-        while await self._standing.until(lambda: self._over(turn), DIALOG_LIMIT) is None:
+        while await self._standing.until(lambda: self._over(turn) if not turn.adding else None, DIALOG_LIMIT) is None:
+            status = self._standing.status
+            if self._talk.added.open and status.name in RESTING and time.time() - status.since / 1000 > DIALOG_LIMIT:
+                # A hook in the person's settings may have stopped it.
+                logger.warning("%s: what was typed into the turn is not answered", self._terminal.name)
+                self._talk.added.drop()
             if self._waits_unasked and not turn.told:
                 turn.told = True
                 self._events.update(Notice("error", "Claude Code shows a dialog that can't be put to you here", CANCEL))
+        turn.ending = True
         if not self._talk.over:
             soon = self._talk.answered or turn.interrupted or turn.command in OWN_NAMES
             await self._standing.until(lambda: self._talk.over or None, LAST_ROWS if soon else MISSING_ROWS)
@@ -441,7 +515,7 @@ class TuiSession:
             return True
         if turn.command in OWN_NAMES and self._talk.accepted and rests:
             return True
-        return self._talk.over or (rests and status.since > turn.entered) or None
+        return self._talk.over or (rests and status.since > turn.entered and not self._talk.added.open) or None
 
     def _outcome(self, turn: _Turn) -> TurnEnd:
         self._follower.read()
@@ -476,6 +550,10 @@ class TuiSession:
             for _ in range(ESCAPES):
                 if self._turn is not turn or self._over(turn):
                     return
+                if not self._standing.asks and self._talk.added.queued:
+                    # An interrupt would run it.
+                    await self._keyboard.take_back()
+                    await self._standing.until(lambda: not self._talk.added.queued or None, TAKE_BACK)
                 if not self._asking.stopping:
                     await self._keyboard.escape()
                     turn.escaped = True

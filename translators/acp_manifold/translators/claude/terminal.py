@@ -16,6 +16,7 @@ from acp_manifold.translators.claude import terminal_tasks
 from acp_manifold.translators.claude.endings import Failure
 from acp_manifold.translators.claude.frames import Assistant, Result, TasksRunning, User, context_tokens, message_blocks
 from acp_manifold.translators.claude.records import is_sidechain, typed_content
+from acp_manifold.translators.claude.terminal_added import Added, Message
 from acp_manifold.translators.claude.turn import Conversation
 from acp_manifold.translators.claude.typed_commands import command_of, printed_by
 from acp_manifold.translators.narrow import JsonObject, as_int, as_str, flag, obj, text
@@ -70,6 +71,8 @@ class TerminalConversation(Conversation):
         """Calls of the hook `PreToolUse`, the last ones."""
         self.outputs: dict[str, str] = {}
         """The files that background commands print into, by the id of the task."""
+        self.added = Added()
+        """What was typed into the turn."""
         self._begun_by: dict[str, str] = {}
         """Sub-agent -> the call that began it."""
         self._window = 0
@@ -85,6 +88,12 @@ class TerminalConversation(Conversation):
         self._prompt_id = ""
         self._displayed, self._unseen, self._early = {}, [], []
         self._usage_of, self._stop, self._failure = {}, "", None
+        self.added = Added()
+
+    def add(self, message: Message) -> None:
+        """A message is about to be entered into the turn, which is not over before that was answered."""
+        self.added.add(message)
+        self.over = False
 
     def displayed(self, call: JsonObject) -> list[Update]:
         """A call of `MessageDisplay`: the next piece of a text."""
@@ -140,6 +149,11 @@ class TerminalConversation(Conversation):
         return call_id in self._calls or self._agents.maker(call_id) is not None
 
     @property
+    def calls(self) -> bool:
+        """Whether a tool call of the turn is open."""
+        return bool(self._calls)
+
+    @property
     def has_agents(self) -> bool:
         """Whether sub-agents work in the background."""
         return any(task.agent is not None for task in self.tasks.all())
@@ -189,7 +203,9 @@ class TerminalConversation(Conversation):
             return self._heard(record)
         if kind == "system":
             return self._noted(record)
-        return []
+        if kind == "queue-operation":
+            self.added.moved(record)
+        return list(self.added.attached(record)) if kind == "attachment" else []
 
     def finish(self, *, interrupted: bool) -> list[Update]:
         """The turn is over: `outcome` tells how it ended."""
@@ -233,7 +249,7 @@ class TerminalConversation(Conversation):
         blocks = message_blocks(obj(record, "message"))
         said = text(blocks[0], "text") if blocks else ""
         if said.startswith(INTERRUPTED):
-            self.over, self.at_work = self.accepted, False
+            self.over, self.at_work = self.accepted and not self.added.open, False
             return self.end_own(TurnEnd("cancelled"))
         if any(block.get("type") == "tool_result" for block in blocks):
             self.at_work = True
@@ -246,9 +262,15 @@ class TerminalConversation(Conversation):
             return self._commanded(record)
         self.at_work = True
         uuid = text(record, "uuid")
-        if self._expected is None:
+        if self._expected is not None:
+            return self._taken(record)
+        added = self.added.said(said, uuid)
+        if not added:
             return [MessageChunk("user", content, uuid or None) for content in typed]
-        return self._taken(record)
+        self._done.append(self._prompt_id)
+        self._prompt_id = text(record, "promptId")
+        self.over = self.answered = False
+        return list(added)
 
     def _begin_own(self, prompt_id: str) -> list[Update]:
         """The program answers what nobody has typed, unless that has become part of a turn of ours."""
@@ -332,7 +354,7 @@ class TerminalConversation(Conversation):
     def _noted(self, record: JsonObject) -> list[Update]:
         subtype = text(record, "subtype")
         if subtype == "turn_duration":
-            self.over, self.at_work = self.accepted, False
+            self.over, self.at_work = self.accepted and not self.added.open, False
             return self.end_own(TurnEnd("end_turn"))
         if subtype == "local_command":
             return self._commanded(record)
