@@ -10,18 +10,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
-from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.carried import Carried
-from acp_manifold.adapters.claude_tui import shells
+from acp_manifold.adapters.claude_tui.adding import Adding
 from acp_manifold.adapters.claude_tui.asking import Asking
 from acp_manifold.adapters.claude_tui.attachments import in_files
 from acp_manifold.adapters.claude_tui.commands import CLEAR, OWN_NAMES
@@ -33,23 +30,22 @@ from acp_manifold.adapters.claude_tui.paste import safe
 from acp_manifold.adapters.claude_tui.pty import Terminal
 from acp_manifold.adapters.claude_tui.readiness import RESTING, Standing
 from acp_manifold.adapters.claude_tui.screen import Screen
+from acp_manifold.adapters.claude_tui.shells import Shells
 from acp_manifold.adapters.claude_tui.title import TypedTitle
 from acp_manifold.adapters.claude_tui.transcript import Follower
+from acp_manifold.adapters.claude_tui.turn import Turn
 from acp_manifold.bridge.backend import SessionEvents, SessionSpec
 from acp_manifold.bridge.errors import (
     BackendFault,
     BackendGone,
     BridgeError,
     InvalidParams,
-    InvalidRequest,
     LoginNeeded,
-    TaskNotFound,
 )
 from acp_manifold.translators.claude.endings import Failure
 from acp_manifold.translators.claude.options import Menu
 from acp_manifold.translators.claude.records import title_of, unmarked
 from acp_manifold.translators.claude.terminal import TerminalConversation
-from acp_manifold.translators.claude.terminal_added import Message
 from acp_manifold.translators.claude.tools import AGENT_TOOLS
 from acp_manifold.translators.claude.typed import letters, typed_parts
 from acp_manifold.translators.narrow import JsonObject, text
@@ -88,50 +84,13 @@ ESCAPE_AGAIN: Final = 2.0
 
 ESCAPES: Final = 5
 
-ADD_LIMIT: Final = 60.0
-"""Seconds for a program to come up and take the prompt that something is to be added to."""
-
-TAKE_BACK: Final = 1.0
-"""Seconds for what is queued to be taken back; 0.05 are usual (2.1.332)."""
-
 STATUS_LIMIT: Final = 0.5
 """Seconds for what a new program tells its status line; it comes before the program is ready, as a rule (2.1.332)."""
-
-STOP_LIMIT: Final = 3.0
-"""Seconds for a background command to end as it is asked to, and to be ended."""
 
 DIALOG_LIMIT: Final = 5.0
 """Seconds between two looks whether a dialog is open that nobody was asked about."""
 
 CANCEL: Final = "Cancel the turn to go on. If `disableAllHooks` is in your settings of Claude Code, take it out."
-
-
-@dataclass(slots=True)
-class _Turn:
-    """The prompt that runs."""
-
-    expected: str = ""
-    """What was typed, letters and digits of it; empty for a command."""
-    command: str | None = None
-    """The slash command that it is."""
-    go: anyio.Event = field(default_factory=anyio.Event)
-    entered: int = 0
-    """When Enter was pressed, in milliseconds since 1970; 0: not yet."""
-    submitted: bool = False
-    """Whether the hook has told of it."""
-    escaped: bool = False
-    """Whether Escape was pressed for it."""
-    blocked: bool = False
-    """Whether something else was submitted in its place, and stopped."""
-    interrupted: bool = False
-    told: bool = False
-    """Whether the person knows of a dialog that nobody can answer."""
-    adding: int = 0
-    """How many messages are being typed into it: it does not end meanwhile."""
-    ending: bool = False
-    """Whether it is over but for its last records."""
-    files: ExitStack = field(default_factory=ExitStack)
-    """The pictures of what was typed into it."""
 
 
 class TuiSession:
@@ -188,6 +147,8 @@ class TuiSession:
         self._talk = TerminalConversation(spec.cwd)
         self._follower = Follower(path, self._recorded)
         self._keyboard = Keyboard(terminal, screen, standing)
+        self._shells = Shells(self._talk, standing, terminal)
+        self._adding = Adding(self._talk, standing, self._keyboard)
         self._title = TypedTitle(
             session_id, path, spec.title, self._keyboard, standing, tasks, self.ready, stored=resumed
         )
@@ -199,7 +160,7 @@ class TuiSession:
         self._measured = False
         """Whether it has told its status line anything."""
         self._up = anyio.Event()
-        self._turn: _Turn | None = None
+        self._turn: Turn | None = None
         self._failure: BridgeError | None = None
         """Why it did not come up."""
         self._gone_event = anyio.Event()
@@ -245,90 +206,15 @@ class TuiSession:
 
     async def task_output(self, task_id: str) -> TaskOutput:
         """What a command has printed; see `BackendSession.task_output`."""
-        path = self._output_of(task_id)
-        try:
-            return await to_thread.run_sync(shells.printed, path)
-        except OSError as exc:
-            raise BackendFault(f"What the background command printed can't be read: {exc.strerror}") from exc
+        return await self._shells.output(self._id, task_id)
 
     async def stop_task(self, task_id: str) -> None:
         """End a command; see `BackendSession.stop_task`."""
-        path = self._output_of(task_id)
-        for at_once in (False, True):
-            find = partial(shells.groups_printing_into, path, self._terminal.pid, self._terminal.mark)
-            shells.end(await to_thread.run_sync(find), at_once=at_once)
-            if await self._standing.until(lambda: not self._runs(task_id) or None, STOP_LIMIT):
-                return
-        raise BackendFault("The background command can't be ended from here; close the session, which ends it")
-
-    def _runs(self, task_id: str) -> bool:
-        return any(task.id == task_id for task in self._talk.tasks.all())
-
-    def _output_of(self, task_id: str) -> Path:
-        if not self._runs(task_id):
-            raise TaskNotFound(self._id, task_id)
-        if task_id not in self._talk.outputs:
-            raise InvalidRequest(
-                "It is a sub-agent: what it says is told as it comes, and it ends by itself or with the session"
-            )
-        return Path(self._talk.outputs[task_id])
+        await self._shells.stop(self._id, task_id)
 
     async def steer(self, prompt: Prompt) -> bool:
-        """Type a message into the running turn; see `BackendSession.steer`.
-
-        Raises:
-            InvalidRequest: A question has the keyboard.
-        """
-        turn = self._turn
-        if turn is None or turn.command is not None or turn.ending or turn.interrupted:
-            return False
-        turn.adding += 1
-        try:
-            await self._standing.until(lambda: self._can_be_added_to(turn), ADD_LIMIT)
-            async with self._keyboard.using:
-                return not turn.interrupted and await self._add(turn, prompt)
-        finally:
-            turn.adding -= 1
-            self._standing.stir()
-
-    def _can_be_added_to(self, turn: _Turn) -> bool | None:
-        """Whether its prompt is taken, or it is no more."""
-        return self._turn is not turn or turn.interrupted or self._talk.accepted or None
-
-    async def _add(self, turn: _Turn, prompt: Prompt) -> bool:
-        """Type a message into a turn, and see that the program has it."""
-        if self._turn is not turn or not self._talk.accepted:
-            return False
-        if self._standing.asks:
-            raise InvalidRequest("Claude Code asks something, which has the keyboard: answer that first")
-        words, contexts = typed_parts(turn.files.enter_context(in_files(prompt)))
-        parts = list(filter(None, [safe_prompt(words), *(f"\n{safe(context)}" for context in contexts)]))
-        if not parts:
-            raise InvalidParams("prompt: nothing in it can be typed")
-        await self._keyboard.clear()
-        for number, part in enumerate(parts):
-            await self._keyboard.put(part, whole=number > 0)
-        if turn.interrupted:
-            return False
-        message = Message(letters("".join(parts)), prompt)
-        was_over = self._talk.over
-        self._talk.add(message)
-        try:
-            await self._enter(message)
-        except BridgeError:
-            self._talk.added.drop(message)
-            self._talk.over = was_over
-            raise
-        return True
-
-    async def _enter(self, message: Message) -> None:
-        for _ in range(ENTERS):
-            await self._keyboard.enter()
-            if await self._standing.until(lambda: message.queued or not message.open or None, ENTER_AGAIN):
-                if message.open and not self._talk.calls:
-                    await self._keyboard.send_now()
-                return
-        raise BackendFault("Claude Code does not take the message; send it as a prompt")
+        """Type a message into the running turn; see `BackendSession.steer`."""
+        return self._turn is not None and await self._adding.add(self._turn, prompt)
 
     async def rename(self, title: str) -> str:
         """Store a title; see `BackendSession.rename`."""
@@ -376,7 +262,7 @@ class TuiSession:
         parts += [f"\n{safe(context)}" for context in contexts]
         if command is None and not any(parts):
             raise InvalidParams("prompt: nothing in it can be typed")
-        turn = self._turn = _Turn(letters("".join(parts)) if command is None else "", command)
+        turn = self._turn = Turn(letters("".join(parts)) if command is None else "", command)
         try:
             await self.ready(turn)
             if not turn.interrupted:
@@ -394,14 +280,14 @@ class TuiSession:
             exc.untaken = not turn.entered and self._failure is None
             raise
         finally:
-            self._turn = None
+            self._turn, turn.over = None, True
             turn.files.close()
             self._standing.stir()
             # What is gone types nothing any more, and its tasks may have ended before the turn that it broke off.
             if not self.lost:
                 self._tasks.start_soon(self._title.settle)
 
-    async def _submit(self, turn: _Turn, prompt: Prompt, parts: list[str]) -> None:
+    async def _submit(self, turn: Turn, prompt: Prompt, parts: list[str]) -> None:
         """Type the prompt and see that it is taken, as it is and as nothing else."""
         async with self._keyboard.using:
             for _ in range(2):
@@ -424,7 +310,7 @@ class TuiSession:
                     return
         raise BackendFault("Claude Code took something else than the prompt, which was stopped; send it again")
 
-    async def _press_enter(self, turn: _Turn) -> None:
+    async def _press_enter(self, turn: Turn) -> None:
         logger.debug("%s: a prompt is typed", self._terminal.name)
         turn.entered = int(time.time() * 1000)
         for _ in range(ENTERS):
@@ -440,7 +326,7 @@ class TuiSession:
                 raise BackendFault("Claude Code has not taken the prompt: a hook in your settings may have stopped it")
         raise BackendFault("Claude Code does not take the prompt; close the session and open it again")
 
-    def _taken(self, turn: _Turn) -> bool | None:
+    def _taken(self, turn: Turn) -> bool | None:
         """Whether the prompt is in the transcript, or what came in its place was stopped.
 
         The hook comes earlier; but until then the program may queue the prompt, and would join to it whatever is
@@ -452,7 +338,7 @@ class TuiSession:
             self._follows()
         return self._talk.accepted or turn.blocked or None
 
-    async def _at_the_prompt(self, turn: _Turn) -> None:
+    async def _at_the_prompt(self, turn: Turn) -> None:
         """Wait until it is at rest with its input box there, or the turn is stopped: one of its own may run.
 
         Raises:
@@ -469,7 +355,7 @@ class TuiSession:
         if dialog is not None and not turn.interrupted:
             raise self._standing.blocked(dialog)
 
-    async def _end_of(self, turn: _Turn) -> None:
+    async def _end_of(self, turn: Turn) -> None:
         """Wait for the end of a turn, its last record included."""
         while await self._standing.until(lambda: self._over(turn) if not turn.adding else None, DIALOG_LIMIT) is None:
             status = self._standing.status
@@ -505,7 +391,7 @@ class TuiSession:
         self._follower.read()
         return True
 
-    def _over(self, turn: _Turn) -> bool | None:
+    def _over(self, turn: Turn) -> bool | None:
         status = self._standing.status
         if turn.command == CLEAR:
             return self._talk.accepted or None
@@ -517,7 +403,7 @@ class TuiSession:
             return True
         return self._talk.over or (rests and status.since > turn.entered and not self._talk.added.open) or None
 
-    def _outcome(self, turn: _Turn) -> TurnEnd:
+    def _outcome(self, turn: Turn) -> TurnEnd:
         self._follower.read()
         self._tell(self._talk.finish(interrupted=turn.interrupted))
         outcome = self._talk.outcome
@@ -543,17 +429,14 @@ class TuiSession:
         elif self._talk.own:
             await self._stop_own()
 
-    async def _escape(self, turn: _Turn) -> None:
+    async def _escape(self, turn: Turn) -> None:
         """Press Escape until the work ends; never at rest, where it would mean something else."""
         try:
             await self._standing.until(lambda: self._taken(turn), ACCEPT_LIMIT)
             for _ in range(ESCAPES):
                 if self._turn is not turn or self._over(turn):
                     return
-                if not self._standing.asks and self._talk.added.queued:
-                    # An interrupt would run it.
-                    await self._keyboard.take_back()
-                    await self._standing.until(lambda: not self._talk.added.queued or None, TAKE_BACK)
+                await self._adding.take_back()
                 if not self._asking.stopping:
                     await self._keyboard.escape()
                     turn.escaped = True
@@ -719,13 +602,13 @@ class TuiSession:
         if self._turn is not None:
             self._turn.go.set()
 
-    async def ready(self, turn: _Turn | None = None) -> None:
+    async def ready(self, turn: Turn | None = None) -> None:
         """Wait until the program has come up, or the turn is stopped.
 
         Raises:
             BridgeError: It did not; or it is gone.
         """
-        stopped = turn or _Turn()
+        stopped = turn or Turn()
         while not (self._up.is_set() or self.lost or stopped.interrupted):
             async with anyio.create_task_group() as race:
 
