@@ -6,7 +6,7 @@ with `lab` and `started`: `async with started(lab("codex"), "--verbose") as agen
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -50,6 +50,9 @@ def served(about: object) -> tuple[str, ...]:
 @pytest.fixture
 def both(lab: MakeLab, request: pytest.FixtureRequest) -> Lab:
     """The lab with all backends, the one that `agent` runs in; with the one that the test is about in any case."""
+    if "backends" in request.fixturenames:
+        several: Sequence[str] = request.getfixturevalue("backends")
+        return lab(*served("claude-tui" if "claude-tui" in several else None))
     return lab(*served(request.getfixturevalue("backend") if "backend" in request.fixturenames else None))
 
 

@@ -19,8 +19,10 @@ from .lab import Lab, started
 from .leftovers import bearing
 from .many import (
     EIGHT,
+    EIGHT_TYPED,
     SIX,
     TWO,
+    TYPED,
     One,
     all_hear,
     counted_codex,
@@ -49,7 +51,9 @@ def long_text(one: One) -> str:
 @pytest.mark.case("M02")
 @pytest.mark.case("P03")
 @pytest.mark.parametrize(
-    ("backends", "version"), [(TWO, 1), (EIGHT, 1), (EIGHT, 2)], ids=["two", "eight", "eight in v2"]
+    ("backends", "version"),
+    [(TWO, 1), (TYPED, 1), (EIGHT, 1), (EIGHT, 2)],
+    ids=["two", "typed", "eight", "eight in v2"],
 )
 async def test_streams_stay_whole_and_each_answer_counts_for_its_own_session(
     agent: Client, both: Lab, backends: tuple[str, ...]
@@ -80,11 +84,15 @@ async def test_streams_stay_whole_and_each_answer_counts_for_its_own_session(
     assert {one.id: one.said for one in many} == {one.id: one.parts(PARTS + 1) for one in many}
 
 
-@both_versions
 @pytest.mark.case("C01")
-async def test_a_cancel_ends_one_turn_of_eight_and_the_others_stream_to_their_ends(agent: Client, both: Lab) -> None:
+@pytest.mark.parametrize(
+    ("backends", "version"), [(EIGHT, 1), (EIGHT, 2), (EIGHT_TYPED, 1)], ids=["eight", "eight in v2", "typed"]
+)
+async def test_a_cancel_ends_one_turn_of_eight_and_the_others_stream_to_their_ends(
+    agent: Client, both: Lab, backends: tuple[str, ...]
+) -> None:
     agent.on_question = leave_open
-    many = await open_many(agent, both)
+    many = await open_many(agent, both, backends)
     streaming, asking = many[:6], many[6:]
     turns = [one.prompt(f"{one.says(0)} GATE[go] {one.says(1)}") for one in streaming]
     turns += [one.prompt(f"{one.says(0)} {one.writes()} ;; {one.says(1)}") for one in asking]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_manifold.translators.narrow import as_objects, obj, text
+from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 from tests.waiting import until
 
 from .client import Client, leave_open
@@ -170,7 +170,7 @@ async def test_a_sub_agent_of_claude_code_behind_its_turn_outlives_other_turns_a
         await agent.wait_for(lambda: status(agent, session) == ["cancelled"] or None, "the end of its call")
         assert status(agent, child) == ["cancelled"]
         assert controls(agent, session) == {"subagent_update": None, "tool_call_update": None}
-        idle = {"state": "idle", "stopReason": "cancelled", "background": []}
+        idle: JsonObject = {"state": "idle", "stopReason": "cancelled", "background": []}
         assert [body["state"] for body in agent.heard(session, "subagent_update") if "state" in body][-1] == idle
         assert agent.heard(child, "state_update")[-1] == {"sessionUpdate": "state_update", **idle}
         error = await agent.fails("tool_call/cancel", {"sessionId": session, "toolCallId": begun["toolCallId"]})
@@ -195,6 +195,53 @@ def controls(agent: Client, session: str) -> dict[str, object]:
 def shells(lab: Lab) -> list[int]:
     """What the sub-agent's command runs in."""
     return [pid for pid, command in bearing(str(lab.folder)).items() if command.startswith("sleep 987")]
+
+
+@pytest.mark.parametrize("backend", ["claude", "claude-tui"])
+@pytest.mark.case("M01")
+async def test_claude_codes_sub_agents_are_conversations_of_their_own_and_prompts_go_on_beside_them(
+    lab: MakeLab, backend: str
+) -> None:
+    private = lab(backend)
+    inner = "REASON[hm] TEXT<<first>> RUN[echo in] ;; RUN[touch asked] ;; GATE[on] TEXT<<last words>>"
+    task = {"description": "look", "prompt": inner, "subagent_type": "claude"}
+    async with started(private, "--backend", backend, "--titles", "off") as agent:
+        await agent.initialize(subagents={})
+        session = await agent.new_session(private.cwd)
+        agent.on_question = leave_open
+        assert await agent.ask(session, f"TOOL[Task {json.dumps(task)}] ;; TEXT<<over>>") == "end_turn"
+        question = await agent.question(session)
+        assert text(question.tool_call, "title") == "touch asked"
+        question.choose(question.option("allow_once"))
+        await private.model.gate("on").reached()
+        (child,) = children(agent, session)
+        tasks = await agent.request("_acp-manifold/background/list", {"sessionId": session})
+        assert [text(task, "title") for task in as_objects(tasks.get("tasks"))] == ["look"]
+        assert await agent.ask(session, "TEXT<<beside>>") == "end_turn"
+        assert states(agent, session) == ["running"] and "beside" in agent.said(session)
+        if backend == "claude-tui":
+            # Stopped before its first word, a turn leaves no record; Escape lets the agent go on, as no interrupt does.
+            turn = agent.prompt(session, "GATE[never]")
+            await private.model.gate("never").reached()
+            agent.notify("session/cancel", {"sessionId": session})
+            assert (await turn.answer())["stopReason"] == "cancelled"
+
+        private.model.gate("on").set()
+        await agent.wait_for(lambda: "idle" in states(agent, session), "the end of the sub-agent")
+        assert agent.said(child, "agent_thought_chunk") == "hm"
+        assert agent.said(child) == "firstlast words"
+        assert [text(body, "title") for body in agent.calls(child)] == ["echo in", "touch asked"]
+        # Not one word of it, nor a call, is in the session itself, but for its last words in the call that began it.
+        assert "first" not in agent.said(session) and "last words" not in agent.said(session)
+        (call,) = agent.calls(session)
+        told = [body for body in agent.heard(session, "tool_call_update") if body["toolCallId"] != call["toolCallId"]]
+        assert (call["name"], told) == ("Task", [])
+        await agent.wait_for(lambda: "last words" in json.dumps(agent.heard(session, "tool_call_update")), "its end")
+        assert agent.heard(session, "tool_call_update")[-1]["status"] == "completed"
+    async with started(private, "--backend", backend, "--titles", "off") as agent:
+        await agent.initialize(subagents={})
+        await agent.load(session, private.cwd)
+        assert children(agent, session) == [child] and agent.said(child) == "firstlast words"
 
 
 def both_threads(lab: Lab, session: str) -> list[str]:

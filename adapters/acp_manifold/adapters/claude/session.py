@@ -166,8 +166,9 @@ class ClaudeSession:
         self._control = Control(self._send)
         own = frozenset(server.name for server in spec.mcp_servers)
         self._servers = McpServers(own, carried.told_faults, self._control, tasks, events, child.name)
+        talk = self._conversation
         self._questions = Questions(
-            tasks, self._send, events, spec.cwd, child.name, carried.remember, self._conversation.only_call
+            tasks, self._send, events, spec.cwd, child.name, carried.remember, talk.only_call, talk.placed
         )
         self._title = LiveTitle(
             session_id,
