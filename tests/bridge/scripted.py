@@ -287,6 +287,8 @@ class ScriptedBackend:
         """What is in the store's own archive, if it has one."""
         self.copies: dict[str, set[str]] = {}
         """By session, the copies that are built on it: the store does not remove it while there is one."""
+        self.closing: anyio.Event | None = None
+        """Set to let sessions that are being closed be gone; None lets them."""
         self.refuses_archive: BridgeError | None = None
         self.replayed = 0
         """Updates of histories that were told."""
@@ -413,6 +415,10 @@ class ScriptedBackend:
             yield session
         finally:
             session.closed()
+            if self.closing is not None:
+                with anyio.CancelScope(shield=True):
+                    await self.closing.wait()
+            session.fail(BackendGone("the session was closed"))
 
     @contextmanager
     def follow(self, session_id: str, cwd: str) -> Generator[None]:

@@ -14,7 +14,7 @@ from acp_manifold.bridge.ledger import Ledger
 from acp_manifold.translators.narrow import JsonObject
 
 from .editor import Editor, Refused, editor_on, editors
-from .scripted import ScriptedBackend, ScriptedSession
+from .scripted import OPTIONS, ScriptedBackend, ScriptedSession
 
 pytestmark = pytest.mark.anyio
 
@@ -106,6 +106,28 @@ async def test_a_refusal_leaves_a_session_that_is_open(tmp_path: Path, method: s
         alpha.refuses_delete = None
         assert await editor.request("session/delete", sessionId=session) == {}
         await is_gone(editor, session, tmp_path)
+
+
+@pytest.mark.case("L10")
+@pytest.mark.parametrize("method", ["session/delete", "session/archive", "session/close"])
+async def test_what_is_asked_for_while_a_session_ends_is_told_so(tmp_path: Path, method: str) -> None:
+    alpha = ScriptedBackend()
+    alpha.options = OPTIONS
+    async with editor_on(alpha) as editor:
+        session = await editor.new(tmp_path)
+        cli, asked = await prompted(editor, alpha, session, 0)
+        alpha.closing = anyio.Event()
+        ending = editor.ask(method, sessionId=session)
+        await cli.let_go()
+        late = editor.prompt(session, "late")
+        option = editor.ask("session/set_config_option", sessionId=session, configId="mode", value="plan")
+        assert (await editor.answer(asked))["stopReason"] == "cancelled"
+        alpha.closing.set()
+        assert await editor.answer(ending) == {}
+        assert (await editor.answer(late))["stopReason"] == "cancelled"
+        with pytest.raises(Refused, match="was closed meanwhile") as refused:
+            await editor.answer(option)
+        assert refused.value.code == -32002
 
 
 async def prompted(editor: Editor, backend: ScriptedBackend, session: str, number: int) -> tuple[ScriptedSession, int]:

@@ -43,6 +43,7 @@ from acp_manifold.translators.values import NamedTuple
 from .backend import Backend, BackendSession, SessionRow, SessionSpec
 from .client import Client
 from .errors import (
+    BackendFault,
     BackendGone,
     BridgeError,
     InvalidRequest,
@@ -180,6 +181,8 @@ class Session:
         self._outdated = False
         """Whether the CLI that serves was opened with something else than it is to have now."""
         self._ending = False
+        self._being_ended = 0
+        """How many are about to end it, by something that may be refused."""
         self._muted = False
         """Whether the live CLI is being ended for not heeding an interrupt: its turn has its outcome."""
         self._driver: Client | None = None
@@ -350,8 +353,20 @@ class Session:
         """Set an option of the backend's; a prompt that comes later runs with it.
 
         Raises:
+            SessionNotFound: The session is closed meanwhile.
             BridgeError: What `BackendSession.set_option` raises, or the backend can't serve the session.
         """
+        closed = SessionNotFound(self.id, f"Session {self.id} was closed meanwhile. Load or resume it first.")
+        if self._being_ended:
+            raise closed
+        try:
+            await self._set_option(option_id, value)
+        except BackendFault as exc:
+            if self._ending or self._being_ended:
+                raise closed from exc
+            raise
+
+    async def _set_option(self, option_id: str, value: str | bool) -> None:
         async with self._setting:
             with self._working():
                 live = await self._served()
@@ -739,15 +754,20 @@ class Session:
         Args:
             act: Done while no CLI is on the session; what it raises is raised, what it gives is given.
         """
-        self._stop()
-        while True:
-            await self._slot.release()
-            async with self._at_rest:
-                if not self._slot.empty:
-                    continue  # Somebody has asked for it meanwhile.
-                result = await act()
-                await self.end()
-                return result
+        self._being_ended += 1
+        try:
+            while True:
+                # Also what was asked for since the last time round: it would lose its CLI.
+                self._stop()
+                await self._slot.release()
+                async with self._at_rest:
+                    if not self._slot.empty:
+                        continue
+                    result = await act()
+                    await self.end()
+                    return result
+        finally:
+            self._being_ended -= 1
 
     def _stop(self) -> None:
         """As with the end of the session, all turns and the CLI's end are told at once."""
