@@ -174,12 +174,12 @@ async def test_a_turn_that_breaks_while_it_asks_says_why_it_ended(tmp_path: Path
         took(cli, "go")
         async with anyio.create_task_group() as tg:
             tg.start_soon(cli.events.ask, QUESTION)
-            question = await editor.question()
+            await editor.question()
             cli.die("the CLI is gone")
         idle = await editor.idle(session)
         assert idle["error"] == {"code": -32603, "message": "the CLI is gone"}
         await editor.wait_for(lambda line: line.get("method") == "$/cancel_request")
-        question.answer("yes")
+        (await editor.question()).answer("yes")
         await editor.round_trip()
         assert states(editor, session) == ["running", "requires_action", "idle"]
 

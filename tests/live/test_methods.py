@@ -426,7 +426,7 @@ async def test_slash_commands_are_told_once_and_in_v2_by_the_answer_that_opens_t
     session = await agent.new_session(both.cwd, backend)
     names = {text(c, "name") for c in await agent.wait_for(lambda: agent.commands(session), "commands")}
     assert "compact" in names and not any(name.startswith("/") for name in names)
-    opening = {"sessionId": session, "cwd": both.cwd, "mcpServers": []}
+    opening: JsonObject = {"sessionId": session, "cwd": both.cwd, "mcpServers": []}
     told = len(agent.heard(session, "available_commands_update"))
     answer = await agent.request("session/resume", opening)
     assert ({text(c, "name") for c in as_objects(answer.get("availableCommands"))} == names) == (version == 2)

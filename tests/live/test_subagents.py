@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_manifold.translators.narrow import as_objects, obj, text
+from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 from tests.waiting import until
 
 from .client import Client, leave_open
@@ -170,7 +170,7 @@ async def test_a_sub_agent_of_claude_code_behind_its_turn_outlives_other_turns_a
         await agent.wait_for(lambda: status(agent, session) == ["cancelled"] or None, "the end of its call")
         assert status(agent, child) == ["cancelled"]
         assert controls(agent, session) == {"subagent_update": None, "tool_call_update": None}
-        idle = {"state": "idle", "stopReason": "cancelled", "background": []}
+        idle: JsonObject = {"state": "idle", "stopReason": "cancelled", "background": []}
         assert [body["state"] for body in agent.heard(session, "subagent_update") if "state" in body][-1] == idle
         assert agent.heard(child, "state_update")[-1] == {"sessionUpdate": "state_update", **idle}
         error = await agent.fails("tool_call/cancel", {"sessionId": session, "toolCallId": begun["toolCallId"]})
