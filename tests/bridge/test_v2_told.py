@@ -52,6 +52,19 @@ async def test_a_command_prints_into_a_terminal_each_byte_once(tmp_path: Path) -
         assert place["content"] == {"type": "terminal", "terminalId": "late"}
 
 
+async def test_a_terminal_says_its_command_once_that_is_known(tmp_path: Path) -> None:
+    async with at_work(tmp_path) as (editor, session, cli):
+        cli.events.update(ToolCall("c1", "Bash", "execute", runs_in="/src"))
+        cli.events.update(ToolCallUpdate("c1", "make", status="in_progress", raw_input={"command": "make"}))
+        cli.events.update(ToolCallUpdate("c1", status="completed", exit_code=0))
+        cli.finish()
+        await editor.idle(session)
+        assert [
+            {key: value for key, value in body.items() if key not in ("sessionUpdate", "terminalId")}
+            for body in editor.updates(session, "terminal_update")
+        ] == [{"cwd": "/src"}, {"command": "make"}, {"exitStatus": {"exitCode": 0}}]
+
+
 async def test_everything_else_a_session_tells_has_its_form(tmp_path: Path) -> None:
     alpha = ScriptedBackend()
     alpha.options = OPTIONS

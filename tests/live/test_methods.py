@@ -93,6 +93,8 @@ async def test_a_permission_is_asked_and_a_yes_runs_the_command(agent: Client, b
     assert call["kind"] == "execute" and "made.txt" in titles[-1]
     assert "made" in agent.shown(session)
     assert agent.said(session).split() == ["word0", "word1"]
+    commands = [text(body, "command") for body in agent.heard(session, "terminal_update") if "command" in body]
+    assert commands == (["echo made > made.txt && cat made.txt"] if agent.version == 2 else [])
 
 
 @pytest.mark.case("P03")

@@ -54,6 +54,7 @@ async def test_the_typescript_sdks_draft_of_v2_drives_the_whole_life_of_a_sessio
         assert seen["states"] == ["running", "requires_action", "running", "idle"]
         assert f"out-of-{backend}" in str(seen["printed"])
         assert (seen["queued"], seen["cancelled"]) == (-32800, "cancelled")
+        assert seen["stopped"] == ["cancelled", "cancelled"]
         title = f"{backend} title"
         assert seen["title"] == seen["resumedTitle"] == title
         assert seen["status"] == {"status": "open", "state": {"state": "idle", "background": []}}

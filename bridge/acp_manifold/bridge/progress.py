@@ -103,7 +103,7 @@ class Progress:
     @property
     def _state(self) -> State:
         if not (self._turn or self.own):
-            # What work in the background asks holds nothing up.
+            # A question that is still open has lost its turn.
             return "idle"
         return "requires_action" if self._questions else "running"
 

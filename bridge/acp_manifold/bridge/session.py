@@ -481,13 +481,13 @@ class Session:
         """A question of the backend: to the client whose prompt runs, else to the one that prompted last."""
         client = self._asked()
         with self._asking(client):
-            return await self.questions.ask(question, client)
+            return await self.questions.ask(question, client, self.turns.running)
 
     async def ask_form(self, form: Form) -> FormAnswer:
         """A form of the backend: to the client that a question would go to."""
         client = self._asked()
         with self._asking(client):
-            return await self.questions.ask_form(form, client)
+            return await self.questions.ask_form(form, client, self.turns.running)
 
     @contextmanager
     def _asking(self, client: Client | None) -> Generator[None]:
@@ -497,12 +497,14 @@ class Session:
         if client is not None and turn is not None and taken and turn.message_id is None:
             self._take_in(turn)
         self.changed()
-        if client is not None:
+        # What is asked in the background holds nothing up.
+        holds_up = client is not None and (turn is not None or self.progress.own)
+        if holds_up:
             self.progress.asks()
         try:
             yield
         finally:
-            if client is not None:
+            if holds_up:
                 self.progress.answered()
             self.changed()
 
@@ -625,7 +627,7 @@ class Session:
         elif self.progress.own and live is not None and self._tasks is not None:
             self._own_over = self._own_over or anyio.Event()
             self._tasks.start_soon(self._stop_own, live, self._own_over)
-            self.questions.withdraw()
+            self.questions.withdraw_of(None)
 
     def cancel_turn(self, turn: Turn) -> None:
         """Cancel one turn: a waiting one ends at once, the running one as soon as its backend has heeded."""
@@ -637,7 +639,7 @@ class Session:
         else:
             self._tasks.start_soon(self._interrupt, turn, self._slot.live)
         # Behind the interrupt, for a CLI goes on with a turn whose question is refused.
-        self.questions.withdraw()
+        self.questions.withdraw_of(turn)
 
     async def _stop_own(self, live: BackendSession, over: anyio.Event) -> None:
         """Have the backend stop what it does of its own accord: prompts wait until it has, or for the grace time."""

@@ -92,6 +92,25 @@ async def test_a_question_of_a_sub_agent_is_put_to_the_person(fake: FakeCodex, w
     assert [answer["result"] for answer in fake.answers()] == [{"decision": "accept"}]
 
 
+async def test_a_cancel_leaves_the_question_of_a_sub_agent_of_an_earlier_turn_open(fake: FakeCodex, work: Path) -> None:
+    ask = fx.ask_command("r", "ls", ["accept", "cancel"])
+    ask["params"] |= {"threadId": "kid", "turnId": "inner"}
+    fake.plays(
+        [of_the_kid("turn/started", turn=TURN), fx.completed(BEGUN), ask, fx.done()],
+        [fx.wait("interrupt"), fx.done("interrupted")],
+    )
+    with anyio.fail_after(5):
+        async with one_session(work) as (session, events), anyio.create_task_group() as tasks:
+            await session.prompt(HELLO)
+            await events.until(lambda: events.questions)
+            tasks.start_soon(session.prompt, HELLO)
+            await logged(lambda: len(fake.requests("turn/start")) == 2)
+            await session.interrupt()
+            await logged(lambda: fake.requests("turn/interrupt"))
+            assert (fake.answers(), events.withdrawn) == ([], 0)
+            await session.stop_task("c")
+
+
 async def test_a_server_that_ends_ends_its_sub_agents(fake: FakeCodex, work: Path) -> None:
     fake.plays([of_the_kid("turn/started", turn=TURN), fx.completed(BEGUN), fx.done()], [fx.leave()])
     with anyio.fail_after(5):

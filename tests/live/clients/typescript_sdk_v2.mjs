@@ -57,6 +57,7 @@ async function converse(ctx, backend) {
   const run = { claude: "RUN", codex: "RUNESC" }[backend];
   const first = await prompt(`${run}[touch ${backend}.txt && echo out-of-${backend}] ;; TEXT<<from ${backend}>>`);
   report.allowed = first.stopReason;
+  first.call = of(sessionId).find((update) => update.sessionUpdate === "tool_call_update").toolCallId;
   report.question = asked.filter((params) => params.sessionId === sessionId).map((params) => params.subject.type);
   report.states = of(sessionId)
     .filter((update) => update.sessionUpdate === "state_update")
@@ -74,6 +75,14 @@ async function converse(ctx, backend) {
   report.queued = await queued;
   await until(() => idles(sessionId).length > held);
   report.cancelled = idles(sessionId)[held].stopReason;
+
+  const stopped = idles(sessionId).length;
+  await submit("RUN[echo runs; sleep 987] ;; TEXT<<not said>>");
+  const called = () => of(sessionId).findLast((update) => update.sessionUpdate === "tool_call_update");
+  await until(() => called()?.status === "in_progress" && called().toolCallId !== first.call);
+  await ctx.notify(agent.session.cancel, { sessionId });
+  await until(() => idles(sessionId).length > stopped);
+  report.stopped = [called().status, idles(sessionId)[stopped].stopReason];
 
   report.title = (await ctx.request(agent.session.setTitle, { sessionId, title: ` ${backend}\n title ` })).title;
   report.status = await ctx.request(agent.session.status, { sessionId });

@@ -7,7 +7,7 @@ Each lives in a task of the session. It ends by the answer, by Codex taking it b
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from time import time
 from typing import TYPE_CHECKING, TypeAlias
@@ -39,16 +39,18 @@ _Ask: TypeAlias = Callable[[], Awaitable[JsonObject]]
 class _Open:
     """A question that is with the person."""
 
-    __slots__ = ("abort", "scope")
+    __slots__ = ("abort", "scope", "thread")
 
-    def __init__(self, abort: JsonObject) -> None:
+    def __init__(self, abort: JsonObject, thread: str) -> None:
         self.abort = abort
         """The result when the turn is being cancelled, or the question broke on its way."""
+        self.thread = thread
+        """Who asks: the session's own thread, or that of a sub-agent."""
         self.scope = anyio.CancelScope()
 
 
 class Asking:
-    """The open questions of one thread."""
+    """The open questions of one session: of its thread, and of those of its sub-agents."""
 
     def __init__(self, client: Client, events: SessionEvents, tasks: TaskGroup) -> None:
         """
@@ -68,13 +70,13 @@ class Asking:
         """Put a request of the server to the person, or decline what can't be put."""
         approval = approval_of(method, params, items)
         if approval is not None:
-            self._begin(request_id, approval.abort, partial(self._consent, approval))
+            self._begin(request_id, params, approval.abort, partial(self._consent, approval))
             return
         inquiry = self._inquiry(request_id, method, params, items)
         if isinstance(inquiry, str):
             self._note(params, inquiry)
         elif inquiry is not None:
-            self._begin(request_id, self._aborted(inquiry), partial(self._inquire, inquiry))
+            self._begin(request_id, params, self._aborted(inquiry), partial(self._inquire, inquiry))
             return
         if method == CLOCK:
             self._client.answer(request_id, {"currentTimeAt": int(time())})
@@ -135,8 +137,8 @@ class Asking:
         else:
             self._client.refuse(request_id, METHOD_NOT_FOUND, f"nobody here answers {method}")
 
-    def _begin(self, request_id: RequestId, abort: JsonObject, ask: _Ask) -> None:
-        entry = self._open[request_id] = _Open(abort)
+    def _begin(self, request_id: RequestId, params: JsonObject, abort: JsonObject, ask: _Ask) -> None:
+        entry = self._open[request_id] = _Open(abort, text(params, "threadId"))
         self._tasks.start_soon(self._put, request_id, entry, ask)
 
     async def _put(self, request_id: RequestId, entry: _Open, ask: _Ask) -> None:
@@ -175,18 +177,18 @@ class Asking:
             if entry is not None:
                 entry.scope.cancel()
 
-    def abort(self) -> None:
-        """Take all questions back and have Codex stop what they are about."""
-        for request_id, entry in self._take_all():
+    def abort(self, but: Collection[str] = ()) -> None:
+        """Take all questions back, but those of some threads, and have Codex stop what they are about."""
+        for request_id, entry in self._take_all(but):
             self._client.answer(request_id, entry.abort)
 
     def drop(self) -> None:
         """Take all questions back; nobody is there to be answered."""
         self._take_all()
 
-    def _take_all(self) -> list[tuple[RequestId, _Open]]:
-        taken = list(self._open.items())
-        self._open.clear()
-        for _, entry in taken:
+    def _take_all(self, but: Collection[str] = ()) -> list[tuple[RequestId, _Open]]:
+        taken = [(request_id, entry) for request_id, entry in self._open.items() if entry.thread not in but]
+        for request_id, entry in taken:
+            del self._open[request_id]
             entry.scope.cancel()
         return taken

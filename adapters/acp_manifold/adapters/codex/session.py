@@ -455,7 +455,7 @@ class CodexSession:
         if run is not None:
             run.cancelling = True
         self._stream.stopping = self._active is not None
-        self._asking.abort()
+        self._asking.abort(but=self._agents.behind if self._agents is not None else ())
         self._take_back_open()
         if run is None:
             await self._interrupt(self._active or "")

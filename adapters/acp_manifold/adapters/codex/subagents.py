@@ -139,6 +139,11 @@ class Subagents:
             agent.interrupt()
         return agent is not None
 
+    @property
+    def behind(self) -> tuple[str, ...]:
+        """The threads of `tasks`."""
+        return tuple(thread for thread, agent in self._threads.items() if agent in self._behind())
+
     def _behind(self) -> list[_Agent]:
         working = (agent for agent in self._threads.values() if agent.stream.turn)
         return [agent for agent in working if agent.turn is None or agent.turn != self.owner.turn]

@@ -167,9 +167,7 @@ class Telling:
         self._terminals.add(update.id)
         body["content"] = [*as_list(body.get("content")), _terminal(update.id)]
         terminal: JsonObject = {"sessionUpdate": "terminal_update", "terminalId": update.id, "cwd": update.runs_in}
-        command = (update.raw_input or {}).get("command")
-        if isinstance(command, str):
-            terminal["command"] = command
+        terminal |= _command(update)
         if self.history:
             terminal |= {"output": {"data": ""}, "exitStatus": None}
         return [terminal, body]
@@ -195,7 +193,10 @@ class Telling:
         if update.content is not None:
             body["content"] = [*as_list(body.get("content")), _terminal(update.id)]
         if update.status not in ENDED:
-            return [body]
+            # What a command is may be known only now that the model has written all of it.
+            known = _command(update)
+            terminal: JsonObject = {"sessionUpdate": "terminal_update", "terminalId": update.id, **known}
+            return [terminal, body] if known else [body]
         self._terminals.discard(update.id)
         status: JsonObject = {} if update.exit_code is None else {"exitCode": update.exit_code}
         ended: JsonObject = {"sessionUpdate": "terminal_update", "terminalId": update.id, "exitStatus": status}
@@ -211,6 +212,12 @@ class Telling:
             told.append({"sessionId": child, "update": given})
         own: JsonObject = {"sessionUpdate": "state_update", **v2.subagent_state(update)}
         return [*told, {"sessionId": child, "update": own}]
+
+
+def _command(update: ToolCall | ToolCallUpdate) -> JsonObject:
+    """The command of a terminal, if the call's input tells it."""
+    command = (update.raw_input or {}).get("command")
+    return {"command": command} if isinstance(command, str) else {}
 
 
 def _terminal(call_id: str) -> JsonObject:
