@@ -15,6 +15,7 @@ from acp_manifold.adapters.replay.client import Unexpected
 from acp_manifold.adapters.replay.conversation import Conversation, Talk
 from acp_manifold.adapters.replay.lane import PATIENCE
 from acp_manifold.bridge.backends import NoBackend
+from acp_manifold.bridge.errors import RemoteError, SessionNotFound
 from acp_manifold.bridge.recording.format import Entry
 from acp_manifold.bridge.recording.reader import Recording, read
 from acp_manifold.bridge.recording.writer import write
@@ -110,6 +111,30 @@ async def test_sessions_are_begun_in_their_order_and_found_by_id(backend: str, t
         await client.ask("session/load", {"sessionId": begun[0], "cwd": str(tmp_path), "mcpServers": []})
         assert "word0 word1" in client.said(begun[0])
         await Talk(client, str(tmp_path)).have(Conversation.of("load A", "prompt SAY[3] in a", "end"))
+
+
+@both
+async def test_a_session_that_is_not_in_it_is_not_found(backend: str, tmp_path: Path) -> None:
+    async with connected(case(backend, "five-words").path) as client:
+        for method in ("session/load", "session/resume"):
+            unknown = {"sessionId": "00000000-0000-0000-0000-000000000000", "cwd": str(tmp_path), "mcpServers": []}
+            with pytest.raises(RemoteError) as caught:
+                await client.ask(method, unknown)
+            assert caught.value.remote_code == SessionNotFound.code
+        await Talk(client, str(tmp_path)).have(Conversation.of("new", "prompt SAY[5]", "end"))
+
+
+@both
+async def test_two_agents_play_one_recording_beside_each_other(backend: str, tmp_path: Path) -> None:
+    found = case(backend, "two-turns")
+    env = {**os.environ, "PATH": "", "HOME": str(tmp_path)}
+    async with started(found.path, env=env) as one, started(found.path, env=env) as other:
+        talks = [Talk(client, str(tmp_path), backend) for client in (one, other)]
+        for part in (found.scenario.steps[:3], found.scenario.steps[3:]):
+            for talk in talks:
+                await talk.have(Conversation.of(*part))
+    said = [[message for message in client.heard if "answer" in message] for client in (one, other)]
+    assert said[0] == said[1]
 
 
 def recorded_order(recording: Recording) -> list[str]:

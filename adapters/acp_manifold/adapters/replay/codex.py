@@ -160,7 +160,10 @@ class _AppServer(Replayed):
                 answer = self._dialect.named(each.lane.here(aside.answer), said.id)
                 self.say_after(aside.seconds, answer)
                 return
-        self.say_all(list(self._dialect.refusal(said, f"the recording holds no answer to {said.method}")))
+        words = f"the recording holds no answer to {said.method}"
+        if said.method in _MADE and thread is None and thread_id:
+            words = f"no rollout found for thread id {thread_id}"
+        self.say_all(list(self._dialect.refusal(said, words)))
 
 
 def _list(threads: Sequence[Thread], thread: Thread | None, params: JsonObject) -> JsonObject:
