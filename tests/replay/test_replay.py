@@ -117,7 +117,11 @@ async def test_sessions_are_begun_in_their_order_and_found_by_id(backend: str, t
 async def test_a_session_that_is_not_in_it_is_not_found(backend: str, tmp_path: Path) -> None:
     async with connected(case(backend, "five-words").path) as client:
         for method in ("session/load", "session/resume"):
-            unknown = {"sessionId": "00000000-0000-0000-0000-000000000000", "cwd": str(tmp_path), "mcpServers": []}
+            unknown: JsonObject = {
+                "sessionId": "00000000-0000-0000-0000-000000000000",
+                "cwd": str(tmp_path),
+                "mcpServers": [],
+            }
             with pytest.raises(RemoteError) as caught:
                 await client.ask(method, unknown)
             assert caught.value.remote_code == SessionNotFound.code
