@@ -174,7 +174,8 @@ def _is_notice(entry: Entry) -> bool:
 
 def _opening(entries: Sequence[Entry]) -> JsonObject:
     """The result that the thread was opened with first; empty if it was not."""
-    return next(iter(_openings(entries)), {})
+    told = _openings(entries)
+    return told[0] if told else {}
 
 
 def _openings(entries: Sequence[Entry]) -> list[JsonObject]:
