@@ -655,6 +655,10 @@ FEATURES: tuple[Feature, ...] = (
         (
             "replay/test_corpus.py::test_a_replay_is_heard_as_it_was_and_the_same_each_time",
             "replay/test_replay.py::test_as_a_process_it_needs_no_cli_and_touches_no_store",
+            "replay/test_round_trip.py::test_the_recording_of_a_replay_is_the_recording_but_for_times",
+            "live/test_recording.py::test_a_killed_cli_is_killed_in_the_replay_with_the_same_words",
+            "replay/test_crashes.py::test_the_error_is_the_one_that_the_client_got_then",
+            "replay/test_speed.py::test_a_recording_is_played_as_fast_as_its_name_says",
             "replay/test_plugin.py::test_the_project_of_a_client_runs_with_pytest_and_the_wheel_alone",
         ),
     ),

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 from jsonschema import Draft202012Validator
 
+from acp_manifold.bridge.recording.schema import Validator, update_variants
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
 SDK_VERSION = "2.4.0"
@@ -28,19 +29,6 @@ _OURS = {"session/setTitle", "session/rename"}
 
 class SchemaViolation(AssertionError):
     """The agent sent a line that the protocol does not allow."""
-
-
-class _Error(Protocol):
-    @property
-    def json_path(self) -> str: ...
-    @property
-    def message(self) -> str: ...
-
-
-class _Validator(Protocol):
-    """What we use of a jsonschema validator, whose own types know only values known to be JSON."""
-
-    def iter_errors(self, instance: object) -> Iterable[_Error]: ...
 
 
 class Schema:
@@ -61,8 +49,8 @@ class Schema:
         """Every request that the protocol has for an agent."""
         self.client_methods = frozenset(self._requests) | frozenset(self._notifications)
         """Every request and notification that the protocol has for a client."""
-        self._validators: dict[str, _Validator] = {}
-        self._updates = self._update_variants()
+        self._validators: dict[str, Validator] = {}
+        self._updates = {tag: self._compile(of_it) for tag, of_it in update_variants(self._definitions).items()}
         self.update_tags = frozenset(self._updates)
         """The kinds of session updates."""
         self._seen: set[str] = set()
@@ -150,22 +138,15 @@ class Schema:
         elif name.endswith("Notification") and side in {"client", "protocol"}:
             self._notifications[method] = name
 
-    def _update_variants(self) -> dict[str, _Validator]:
-        union = obj(self._definitions, "SessionUpdate")
-        variants = as_objects(union.get("oneOf", union.get("anyOf")))
-        tags = [text(obj(obj(variant, "properties"), "sessionUpdate"), "const") for variant in variants]
-        # The last of v2 is for tags to come, of which the agent has none.
-        return {tag: self._compile(variant) for tag, variant in zip(tags, variants, strict=True) if tag}
-
     def _validate(self, name: str, value: object, where: str) -> None:
         validator = self._validators.get(name)
         if validator is None:
             validator = self._validators[name] = self._compile({"$ref": f"#/$defs/{name}"})
         _judge(validator, value, where)
 
-    def _compile(self, definition: JsonObject) -> _Validator:
+    def _compile(self, definition: JsonObject) -> Validator:
         whole = cast(Mapping[str, None], {**definition, "$defs": self._definitions})
-        return cast(_Validator, Draft202012Validator(whole))
+        return cast(Validator, Draft202012Validator(whole))
 
 
 def _only(message: JsonObject, members: set[str]) -> None:
@@ -184,7 +165,7 @@ def _shape(update: JsonObject) -> str:
     return json.dumps(update, sort_keys=True)
 
 
-def _judge(validator: _Validator, value: object, where: str) -> None:
+def _judge(validator: Validator, value: object, where: str) -> None:
     errors = [f"{error.json_path}: {error.message:.300}" for error in validator.iter_errors(value)]
     if errors:
         raise SchemaViolation(f"{where}, {'; '.join(errors[:3])}")

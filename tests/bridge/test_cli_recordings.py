@@ -133,6 +133,15 @@ def test_check_of_a_folder_looks_at_all_below_it(file: Path, tmp_path: Path) -> 
     ]
 
 
+def test_check_of_a_folder_without_any_is_trouble(tmp_path: Path) -> None:
+    (tmp_path / "folder.jsonl").mkdir()
+    result = run("recordings", "check", tmp_path)
+    assert (result.exit_code, result.output) == (
+        2,
+        f"Error: No file in {tmp_path} has a name that ends in .jsonl or .jsonl.gz.\n",
+    )
+
+
 def test_diff_of_what_is_no_recording_is_trouble_and_not_a_difference(file: Path, tmp_path: Path) -> None:
     result = run("recordings", "diff", file, tmp_path / "none")
     assert result.exit_code == 2

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from acp_manifold.adapters.replay.agent import connected
+from acp_manifold.adapters.replay.conversation import Conversation, Talk
 from acp_manifold.bridge.recording.format import Entry
 from acp_manifold.bridge.recording.reader import Recording, read
 from acp_manifold.translators.narrow import obj, text
 
 from .conftest import MakeLab, both_and_codex_in_v2
-from .lab import started
+from .lab import backends, started
+from .leftovers import bearing
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
@@ -72,6 +76,33 @@ async def test_every_line_of_both_legs_is_recorded_and_no_secret_is(
     assert notes[0] == "start" and notes[-1] == "exit" and "title" in notes
     if backend == "claude":
         assert of(recording, "store", "in")
+
+
+@pytest.mark.parametrize("backend", ["claude", "codex"])
+async def test_a_killed_cli_is_killed_in_the_replay_with_the_same_words(
+    lab: MakeLab, tmp_path: Path, backend: str
+) -> None:
+    world = lab(backend)
+    path = tmp_path / "it.jsonl"
+    async with started(world, "--backend", backend, "--titles", "off", "--record", str(path)) as agent:
+        await agent.initialize()
+        session = await agent.new_session(world.cwd, backend)
+        turn = agent.prompt(session, "SAY[2] GATE[never]")
+        await agent.hears(session, "word1")
+        (program,) = [found.program() for found in backends([backend])]
+        assert program is not None
+        (pid,) = [pid for pid, line in bearing(str(world.folder)).items() if line.startswith(program.command[0])]
+        os.kill(pid, signal.SIGKILL)
+        error = await turn.error()
+    assert "was killed by SIGKILL" in error.message
+    (ended,) = [
+        entry.line or {} for entry in of(read(path), "bridge", None) if (entry.line or {}).get("asked") is False
+    ]
+    assert ("stderr" in ended) == ("last on stderr" in error.message)
+    async with connected(path) as client:
+        await Talk(client, str(tmp_path), backend).have(Conversation.of("new", "prompt SAY[2] GATE[never]", "fail"))
+        failed = [obj(message, "error") for message in client.heard if "error" in message]
+    assert [text(told, "message") for told in failed] == [error.message]
 
 
 async def test_of_the_interactive_program_its_hooks_and_its_transcript_are_recorded(

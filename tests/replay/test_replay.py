@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -14,9 +13,9 @@ from acp_manifold.adapters.replay import close, replay
 from acp_manifold.adapters.replay.agent import command, connected, started
 from acp_manifold.adapters.replay.client import Unexpected
 from acp_manifold.adapters.replay.conversation import Conversation, Talk
-from acp_manifold.adapters.replay.golden import Normal
 from acp_manifold.adapters.replay.lane import PATIENCE
 from acp_manifold.bridge.backends import NoBackend
+from acp_manifold.bridge.errors import RemoteError, SessionNotFound
 from acp_manifold.bridge.recording.format import Entry
 from acp_manifold.bridge.recording.reader import Recording, read
 from acp_manifold.bridge.recording.writer import write
@@ -114,6 +113,34 @@ async def test_sessions_are_begun_in_their_order_and_found_by_id(backend: str, t
         await Talk(client, str(tmp_path)).have(Conversation.of("load A", "prompt SAY[3] in a", "end"))
 
 
+@both
+async def test_a_session_that_is_not_in_it_is_not_found(backend: str, tmp_path: Path) -> None:
+    async with connected(case(backend, "five-words").path) as client:
+        for method in ("session/load", "session/resume"):
+            unknown: JsonObject = {
+                "sessionId": "00000000-0000-0000-0000-000000000000",
+                "cwd": str(tmp_path),
+                "mcpServers": [],
+            }
+            with pytest.raises(RemoteError) as caught:
+                await client.ask(method, unknown)
+            assert caught.value.remote_code == SessionNotFound.code
+        await Talk(client, str(tmp_path)).have(Conversation.of("new", "prompt SAY[5]", "end"))
+
+
+@both
+async def test_two_agents_play_one_recording_beside_each_other(backend: str, tmp_path: Path) -> None:
+    found = case(backend, "two-turns")
+    env = {**os.environ, "PATH": "", "HOME": str(tmp_path)}
+    async with started(found.path, env=env) as one, started(found.path, env=env) as other:
+        talks = [Talk(client, str(tmp_path), backend) for client in (one, other)]
+        for part in (found.scenario.steps[:3], found.scenario.steps[3:]):
+            for talk in talks:
+                await talk.have(Conversation.of(*part))
+    said = [[message for message in client.heard if "answer" in message] for client in (one, other)]
+    assert said[0] == said[1]
+
+
 def recorded_order(recording: Recording) -> list[str]:
     answers = [entry.line or {} for entry in recording.entries if entry.leg == "client" and entry.dir == "out"]
     return [text(obj(answer, "result"), "sessionId") for answer in answers if "sessionId" in obj(answer, "result")]
@@ -145,42 +172,6 @@ async def test_as_a_process_it_needs_no_cli_and_touches_no_store(backend: str, v
         await Talk(client, str(cwd)).have(Conversation.of(*found.scenario.steps))
     assert os.listdir(home) == []
     assert sorted(os.listdir(tmp_path)) == ["cwd", "home"]
-
-
-@both
-async def test_what_a_replay_is_recorded_as_is_the_recording_but_for_times(backend: str, tmp_path: Path) -> None:
-    found = case(backend, "title-after-turn")
-    cwd = tmp_path / "cwd"
-    cwd.mkdir()
-    again = [tmp_path / "first.jsonl", tmp_path / "second.jsonl"]
-    source = found.path
-    for path in again:
-        env = {**os.environ, "PATH": "", "HOME": str(tmp_path)}
-        async with started(source, env=env, record=path) as client:
-            await Talk(client, str(cwd), backend).have(Conversation.of(*found.scenario.steps))
-        source = path
-    assert lanes(read(again[0])) == lanes(read(again[1]))
-    assert heard_by_us(read(again[0])) == heard_by_us(read(found.path))
-
-
-def heard_by_us(recording: Recording) -> dict[tuple[str, str, str], int]:
-    """How many lines of the CLIs there are of each session."""
-    return {key: len(lines) for key, lines in lanes(recording).items() if key[:2] == ("backend", "in") and key[2]}
-
-
-def lanes(recording: Recording) -> dict[tuple[str, str, str], list[str]]:
-    """The lines of each leg, way and session, in their order; ids that are minted anew are named by their order."""
-    found: dict[tuple[str, str, str], list[str]] = {}
-    normal: dict[tuple[str, str, str], Normal] = {}
-    for entry in recording.entries:
-        if entry.leg != "bridge":
-            key = entry.leg, entry.dir or "", entry.session or ""
-            # Requests of all sessions are numbered in one row: which comes first is chance.
-            numbered = entry.leg == "backend" and isinstance((entry.line or {}).get("id"), int)
-            told = {**(entry.line or {}), "id": None} if numbered else entry.line
-            line = normal.setdefault(key, Normal({})).value(told)
-            found.setdefault(key, []).append(json.dumps(line, sort_keys=True))
-    return found
 
 
 @pytest.mark.parametrize(

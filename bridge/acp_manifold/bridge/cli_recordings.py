@@ -55,12 +55,14 @@ def check(files: tuple[Path, ...], schema: Path | None, as_json: bool) -> None:
     A schema is that of the npm package @agentclientprotocol/sdk, and needs the Python package jsonschema.
     """
     judge = _schema(schema) if schema is not None else None
-    files = tuple(found for file in files for found in (_below(file) if file.is_dir() else [file]))
-    reports = [_checked(file, judge) for file in files]
+    found = [each for file in files for each in (_below(file) if file.is_dir() else [file])]
+    if not found:
+        raise Trouble(f"No file in {', '.join(map(str, files))} has a name that ends in .jsonl or .jsonl.gz.")
+    reports = [_checked(file, judge) for file in found]
     if as_json:
         say(json.dumps([report for report, _ in reports], indent=2))
     else:
-        for file, (report, findings) in zip(files, reports, strict=True):
+        for file, (report, findings) in zip(found, reports, strict=True):
             for line in _check_lines(file, report, findings):
                 say(line)
     sys.exit(1 if any(finding.severity == "fault" for _, findings in reports for finding in findings) else 0)
@@ -260,7 +262,7 @@ def _one_of(wanted: str, there: list[str], file: Path) -> str:
 
 def _below(folder: Path) -> list[Path]:
     """The recordings in a folder and those below it."""
-    return sorted(file for file in folder.rglob("*") if file.name.endswith((".jsonl", ".jsonl.gz")))
+    return sorted(file for file in folder.rglob("*") if file.name.endswith((".jsonl", ".jsonl.gz")) and file.is_file())
 
 
 def _read(file: Path) -> Recording:

@@ -176,3 +176,60 @@ def test_names_that_say_where_a_secret_is_and_values_too_short_to_be_one_are_no_
 
 def test_what_is_no_json_is_scrubbed_as_text() -> None:
     assert scrubber().line(b"warn: hunter2hunter2 \xff") == "warn: <token-1> \ufffd".encode()
+
+
+TOLD = "abcdef1234567890"
+
+
+@pytest.mark.case("R02")
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"https://host/x?api_key={TOLD}&b=1",
+        f"https://host/sse?b=1&access_token={TOLD}",
+        f"git clone https://bob:{TOLD}@host/x.git",
+        f"postgres://bob:{TOLD}@db/x",
+        f"curl -H 'x-api-key: {TOLD}' host",
+        f"export FOO_TOKEN={TOLD}",
+        f"aws_secret_access_key = {TOLD}",
+        f"tool --api-key {TOLD}",
+        f"tool --db-password={TOLD} --on",
+        f"-----BEGIN RSA PRIVATE KEY-----\n{TOLD}\n-----END RSA PRIVATE KEY-----",
+    ],
+)
+def test_what_is_assigned_to_a_secret_name_is_not_found_and_its_name_is(words: str) -> None:
+    for form in (words, json.dumps({"inner": words})):
+        clean = json.dumps(scrubbed({"line": form}))
+        assert TOLD not in clean
+        assert "<token-1>" in clean or "<token-1>&" in clean
+        assert words.partition(TOLD)[0].strip().split()[0] in clean
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "token = get_token(request1)",
+        "input_tokens=12345",
+        "password=",
+        "the secret = of good writing",
+        "https://host:8080/a@b1",
+        "--token-budget 12345678",
+        "api_key=os.environ1[",
+    ],
+)
+def test_code_and_figures_stay(words: str) -> None:
+    assert scrubbed({"line": words}) == {"line": words}
+
+
+def test_an_argument_behind_a_flag_for_secrets_is_one_wherever_it_stands() -> None:
+    of = scrubber()
+    clean = scrubbed({"command": "npx", "args": ["-y", "server", "--token", "behind-the-cellar-door"]}, of)
+    assert clean == {"command": "npx", "args": ["-y", "server", "--token", "<token-1>"]}
+    assert scrubbed({"line": "it is behind-the-cellar-door"}, of) == {"line": "it is <token-1>"}
+
+
+@pytest.mark.case("R02")
+def test_a_known_secret_is_found_in_an_address_and_as_base64() -> None:
+    of = Scrubber({"MY_API_KEY": "planted/secret+one?>"}, HOME, USER)
+    told = "https://h/?k=planted%2Fsecret%2Bone%3F%3E and cGxhbnRlZC9zZWNyZXQrb25lPz4= and cGxhbnRlZC9zZWNyZXQrb25lPz4"
+    assert scrubbed({"line": told}, of) == {"line": "https://h/?k=<token-1> and <token-2>= and <token-2>"}

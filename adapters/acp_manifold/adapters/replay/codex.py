@@ -71,7 +71,10 @@ class _AppServer(Replayed):
             return
         if thread.ephemeral and said.method == "turn/start" and not thread.lane.expects(said):
             thread = self._swapped(thread, said, text(params, "threadId"))
-        self.say_all(thread.lane.take(said))
+        refused = thread.lane.take(said)
+        if said.method == "thread/name/set" and not refused:
+            thread.rename(text(params, "name"))
+        self.say_all(refused)
 
     def _swapped(self, thread: Thread, said: Said, thread_id: str) -> Thread:
         """The thread that was asked this: those that think of titles are begun before it is known which is which."""
@@ -157,7 +160,10 @@ class _AppServer(Replayed):
                 answer = self._dialect.named(each.lane.here(aside.answer), said.id)
                 self.say_after(aside.seconds, answer)
                 return
-        self.say_all(list(self._dialect.refusal(said, f"the recording holds no answer to {said.method}")))
+        words = f"the recording holds no answer to {said.method}"
+        if said.method in _MADE and thread is None and thread_id:
+            words = f"no rollout found for thread id {thread_id}"
+        self.say_all(list(self._dialect.refusal(said, words)))
 
 
 def _list(threads: Sequence[Thread], thread: Thread | None, params: JsonObject) -> JsonObject:
@@ -191,7 +197,7 @@ def _items(threads: Sequence[Thread], thread: Thread | None, params: JsonObject)
 def _name(threads: Sequence[Thread], thread: Thread | None, params: JsonObject) -> JsonObject | None:
     if thread is None:
         return None
-    thread.name = text(params, "name")
+    thread.rename(text(params, "name"))
     return {}
 
 

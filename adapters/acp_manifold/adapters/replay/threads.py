@@ -29,10 +29,11 @@ class Thread:
         self.opened = False
         """Whether it was begun, or gone on with, in this replay."""
         self.archived = False
-        self.name: str | None = None
-        """Its title, if that was set while it was at rest."""
-        self._opening = _opening(recorded.entries)
-        told = obj(self._opening, "thread")
+        self._named: tuple[str, int] | None = None
+        """The title that was set last here, and the step that was next then."""
+        self._openings = _openings(recorded.entries) or [{}]
+        """What Codex answered when it was opened: the next time, and those after it."""
+        told = obj(self._openings[0], "thread")
         self.ephemeral = flag(told, "ephemeral")
         self.cwd = text(told, "cwd") or recorded.cwd or "/"
         self._recorded_cwd = self.cwd
@@ -46,21 +47,27 @@ class Thread:
 
     def open(self, cwd: str | None, *, new: bool) -> None:
         """It is begun, or gone on with."""
+        if self.opened or not new:
+            # As it was told the next time, if there was one.
+            self._openings = self._openings[1:] or self._openings
         self.opened = True
         if cwd is not None:
             self.lane.maps(self._recorded_cwd, cwd)
             self.cwd = cwd
 
+    def rename(self, name: str) -> None:
+        """It was given a title; what is heard later of another one counts more."""
+        self._named = name, self.lane.at
+
     def opening(self) -> JsonObject:
         """What Codex answered when it was opened."""
-        return self.lane.here(self._opening)
+        return self.lane.here(self._openings[0])
 
     def row(self) -> JsonObject:
         """What a list shows of it now."""
         told: JsonObject = {**obj(self.opening(), "thread"), "id": self.id, "cwd": self.cwd}
         heard = [step.line for step in self._past()]
-        names = [obj(line, "params").get("threadName") for line in heard if line.get("method") == "thread/name/updated"]
-        name = self.name or next((name for name in reversed(names) if isinstance(name, str)), None)
+        name = self._name()
         said = [item for item in self._items() if item.get("type") == "userMessage"]
         preview = " ".join(text(piece, "text") for item in said[:1] for piece in as_objects(item.get("content")))
         if name is not None:
@@ -74,6 +81,12 @@ class Thread:
         # There is no file, and one that is looked for would not be found.
         told["path"] = "/archived_sessions/replayed" if self.archived else None
         return told
+
+    def _name(self) -> str | None:
+        ours, since = self._named or (None, 0)
+        later = [step.line for step in self._past(since)]
+        names = [obj(line, "params").get("threadName") for line in later if line.get("method") == "thread/name/updated"]
+        return next((name for name in reversed(names) if isinstance(name, str)), ours)
 
     def items(self, params: JsonObject) -> JsonObject:
         """A page of its items: what was told of it before, and what was said in it up to now."""
@@ -94,10 +107,10 @@ class Thread:
         # Of an item that is told twice the later state counts, in the place of the first.
         return list({text(item, "id"): item for item in (*before, *heard)}.values())
 
-    def _past(self) -> list[Heard]:
-        """What the CLI has said by now: all that was recorded, of a thread that is at rest."""
-        steps = self.lane.story.steps
-        played = steps[: self.lane.at] if self.opened else steps
+    def _past(self, since: int = 0) -> list[Heard]:
+        """What the CLI has said by now, from some step on: all that was recorded, of a thread that is at rest."""
+        steps = self.lane.story.steps[since:]
+        played = steps[: max(0, self.lane.at - since)] if self.opened else steps
         return [step for step in played if isinstance(step, Heard)]
 
 
@@ -160,13 +173,16 @@ def _is_notice(entry: Entry) -> bool:
 
 
 def _opening(entries: Sequence[Entry]) -> JsonObject:
-    """The result that the thread was opened with; empty if it was not."""
-    for entry in entries:
-        result = obj(entry.line or {}, "result")
-        if entry.leg == "backend" and entry.dir == "in" and "model" in result:
-            if as_str(obj(result, "thread").get("id")) == session_of(entry):
-                return result
-    return {}
+    """The result that the thread was opened with first; empty if it was not."""
+    told = _openings(entries)
+    return told[0] if told else {}
+
+
+def _openings(entries: Sequence[Entry]) -> list[JsonObject]:
+    """The results that the thread was opened with, each time."""
+    heard = [entry for entry in entries if entry.leg == "backend" and entry.dir == "in"]
+    results = [(obj(entry.line or {}, "result"), session_of(entry)) for entry in heard]
+    return [result for result, of in results if "model" in result and as_str(obj(result, "thread").get("id")) == of]
 
 
 def _names(entries: Sequence[Entry]) -> set[str]:

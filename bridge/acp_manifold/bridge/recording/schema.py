@@ -25,15 +25,26 @@ class NoSchema(BridgeError):
     """The schema can't be used; the message says why."""
 
 
-class _Error(Protocol):
+class Fault(Protocol):
+    """What a validator finds."""
+
     @property
-    def json_path(self) -> str: ...
+    def json_path(self) -> str:
+        """Where."""
+        ...
+
     @property
-    def message(self) -> str: ...
+    def message(self) -> str:
+        """What is wrong."""
+        ...
 
 
-class _Validator(Protocol):
-    def iter_errors(self, instance: object) -> Iterable[_Error]: ...
+class Validator(Protocol):
+    """What is used of a jsonschema validator, whose own types know only values known to be JSON."""
+
+    def iter_errors(self, instance: object) -> Iterable[Fault]:
+        """All that is wrong with a value."""
+        ...
 
 
 class AcpSchema:
@@ -55,7 +66,7 @@ class AcpSchema:
             document = cast(object, json.loads(path.read_bytes()))
         except (OSError, ValueError) as exc:
             raise NoSchema(f"{path} can't be read as a schema: {exc}") from exc
-        self._make = cast("Callable[[object], _Validator]", Draft202012Validator)
+        self._make = cast("Callable[[object], Validator]", Draft202012Validator)
         self._definitions = obj(as_object(document), "$defs")
         self._names: dict[tuple[str, str], str] = {}
         """By method and part (request, response, notification), the definition of what is carried."""
@@ -65,8 +76,8 @@ class AcpSchema:
                 self._names[method, part] = name
         if not self._names:
             raise NoSchema(f"{path} is no schema of ACP: nothing in it belongs to a method.")
-        self._updates = {tag: variant for variant in self._variants() if (tag := _tag(variant))}
-        self._validators: dict[str, _Validator] = {}
+        self._updates = update_variants(self._definitions)
+        self._validators: dict[str, Validator] = {}
 
     def faults(self, method: str, line: JsonObject) -> list[str]:
         """What is wrong with what a line carries, at most three things; nothing where the schema knows no such method.
@@ -96,9 +107,11 @@ class AcpSchema:
         errors = islice(validator.iter_errors(value), _AT_MOST)
         return [f"is not what the schema has for {name}: {error.json_path}: {error.message:.200}" for error in errors]
 
-    def _variants(self) -> list[JsonObject]:
-        union = obj(self._definitions, "SessionUpdate")
-        return as_objects(union.get("oneOf", union.get("anyOf")))
+
+def update_variants(definitions: JsonObject) -> dict[str, JsonObject]:
+    """The definitions of the session updates, by their `sessionUpdate`; what is left for others has none."""
+    union = obj(definitions, "SessionUpdate")
+    return {tag: variant for variant in as_objects(union.get("oneOf", union.get("anyOf"))) if (tag := _tag(variant))}
 
 
 def _tag(variant: JsonObject) -> str:

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, cast
+from urllib.parse import quote
 
 from acp_manifold.translators.narrow import JsonObject, as_object, is_list, is_object
 
@@ -45,6 +47,28 @@ _SECRET_MEMBER: Final = re.compile(
 _OF_VALUES: Final = frozenset({"env", "headers", "http_headers", "httpHeaders", "env_http_headers"})
 """Members all of whose values are secrets, whatever they are called: environments and headers of MCP servers."""
 
+_SECRET_WORD: Final = (
+    r"(?:api[-_]?key|(?:access|secret)[-_]key|(?:access|refresh|id|auth|bearer|oauth|api)[-_]?token|token|"
+    r"(?:client[-_]?)?secret|password|passwd|passphrase)"
+)
+"""What a secret is called where it is assigned: in an address, on a command line, in a shell."""
+
+_FLAG: Final = re.compile(rf"--?(?:[a-z0-9]+[-_])*{_SECRET_WORD}", re.IGNORECASE)
+"""An argument behind which a secret stands."""
+
+_ASSIGNED: Final = re.compile(
+    rf"(?P<name>(?:{_SECRET_WORD}[\"']?\s?=\s?|x-api-key[\"']?:\s?)[\"']?"
+    rf"|(?<![\w-])--?[a-z0-9-]{{0,40}}{_SECRET_WORD} )"
+    r"(?P<value>(?=[A-Za-z0-9._~+/%-]*\d)[A-Za-z0-9._~+/%-]{8,}={0,2}(?![\w(\[.]))"
+    r"|(?P<place>://[^\s/:@\"'<>]{0,64}:)(?P<password>[^\s/@\"'<>]{3,128})(?=@)"
+    r"|(?P<begin>-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----)(?P<key>[A-Za-z0-9+/=\s\\]{8,})",
+    re.IGNORECASE,
+)
+"""A secret behind its name, or behind whose it is."""
+
+_SIGNS: Final = ("=", "--", "://", "i-key", "I-Key", "I-KEY")
+"""One of these stands in every text with something assigned."""
+
 _SHAPES: Final = re.compile(
     r"(?P<before>\b(?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?(?:bearer\s+|basic\s+|token\s+)?|\bbearer\s+)"
     r"(?P<after>[A-Za-z0-9._~+/=-]{8,})"
@@ -54,6 +78,9 @@ _SHAPES: Final = re.compile(
 )
 """What a secret looks like wherever it stands."""
 
+_IN_PLACE: Final = (("name", "value"), ("place", "password"), ("begin", "key"))
+"""Of what is assigned: the words before it, which stay, and the secret."""
+
 _EMAIL: Final = re.compile(
     r"[A-Za-z0-9._%+-]+@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}"
 )
@@ -61,7 +88,21 @@ _EMAIL: Final = re.compile(
 _MARKS: Final = (
     *(b"@", b"\\u", b"\\/", b'env"', b"eaders", b"sk-", b"gh", b"xox", b"AKIA", b"AIza", b"eyJ", b'oken"', b"earer"),
     *(b"EARER", b"SK-", b"GH", b"XOX", b"uthoriz", b"UTHORIZ", b"pi_", b"pi-", b"piK", b"PI_", b"ecret", b"ECRET"),
-    *(b"assw", b"ASSW", b"assphr", b"ookie", b"OOKIE", b'OKEN"', b"PIK", b"PI-"),
+    *(
+        b"assw",
+        b"ASSW",
+        b"assphr",
+        b"ookie",
+        b"OOKIE",
+        b'OKEN"',
+        b"PIK",
+        b"PI-",
+        b"-token",
+        b"oken=",
+        b"oken =",
+        b"OKEN=",
+    ),
+    *(b"ess-key", b"ess_key", b"ESS_KEY", b"PRIVATE"),
 )
 """One of these stands in every line that any of the rules but those of values changes."""
 
@@ -127,6 +168,8 @@ class Scrubber:
         if self._values is not None:
             words = self._values.sub(lambda found: self._name(self._secrets[found[0]], found[0]), words)
         words = _SHAPES.sub(self._shaped, words)
+        if any(sign in words for sign in _SIGNS):
+            words = _ASSIGNED.sub(self._assigned, words)
         if "@" in words:
             words = _EMAIL.sub(lambda found: self._name("email", found[0]), words)
         for kind, pattern, placeholder in self._paths:
@@ -157,6 +200,10 @@ class Scrubber:
             return self._name("token", found[0])
         return f"{found['before']}{self._name('token', found['after'])}"
 
+    def _assigned(self, found: re.Match[str]) -> str:
+        before, secret = next(pair for pair in _IN_PLACE if found[pair[1]] is not None)
+        return f"{found[before]}{self._name('token', found[secret])}"
+
     def _name(self, kind: str, value: str) -> str:
         """The placeholder of a value."""
         self.kinds.add(kind)
@@ -168,7 +215,8 @@ class Scrubber:
 
     def _learn(self, value: str, kind: str) -> None:
         if len(value) >= SHORTEST and not _PLACEHOLDER.search(value):
-            self._secrets.setdefault(value, kind)
+            for form in (value, *_spellings(value)):
+                self._secrets.setdefault(form, kind)
 
     def _look_for(self) -> None:
         """Make what looks for the secrets that are known by now; of two the longer one comes first."""
@@ -176,6 +224,14 @@ class Scrubber:
         self._values = re.compile("|".join(map(re.escape, values))) if values else None
         spelled = [form.encode("utf-8", "replace") for value in values for form in _forms(value)]
         self._needles = (*dict.fromkeys(spelled), *self._path_marks, *_MARKS)
+
+
+def _spellings(value: str) -> Iterator[str]:
+    """How a value is spelled in an address, and as base64 of its own."""
+    data = value.encode("utf-8", "replace")
+    yield quote(data, safe="")
+    yield b64encode(data).decode().rstrip("=")
+    yield urlsafe_b64encode(data).decode().rstrip("=")
 
 
 def _forms(value: str) -> Iterator[str]:
@@ -207,8 +263,10 @@ def _told(value: object, *, of_values: bool, kind: str = "token") -> Iterator[tu
             inside = found is not None or (of_values and not (key == "name" and _is_pair(value)))
             yield from _told(member, of_values=inside, kind=found or kind)
     elif is_list(value):
+        behind_flag = False
         for item in value:
-            yield from _told(item, of_values=of_values, kind=kind)
+            yield from _told(item, of_values=of_values or (behind_flag and isinstance(item, str)), kind=kind)
+            behind_flag = isinstance(item, str) and _FLAG.fullmatch(item) is not None
 
 
 def _dashed(path: str) -> str:

@@ -61,7 +61,7 @@ class RecordingFile:
 
 
 def write(path: Path, header: Header, entries: Iterable[Entry]) -> None:
-    """Write a whole recording.
+    """Write a whole recording. What was there is gone when the new one is whole, not before.
 
     Args:
         path: Where to; gzip if it ends in `.gz`.
@@ -69,9 +69,24 @@ def write(path: Path, header: Header, entries: Iterable[Entry]) -> None:
         entries: What follows, in order.
 
     Raises:
-        OSError: It can't be written.
+        OSError: It can't be written; a file that was there is as it was.
     """
     lines = [encode(header.to_wire()), *(encode(entry.to_wire()) for entry in entries), b""]
+    if path.exists() and not path.is_file():
+        _write_into(path, lines)
+        return
+    place = path.resolve()
+    beside = place.with_name(f".{os.getpid()}.{place.name}")
+    try:
+        _write_into(beside, lines)
+        beside.replace(place)
+    except OSError as exc:
+        beside.unlink(missing_ok=True)
+        exc.filename = str(path)
+        raise
+
+
+def _write_into(path: Path, lines: list[bytes]) -> None:
     file = RecordingFile(path)
     try:
         file.write(b"\n".join(lines))
