@@ -594,7 +594,7 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature(
         "[the interactive program as a backend](#the-interactive-program), `--backend claude-tui`",
-        "yes: prompts, pictures, tools, questions, titles, commands, modes, models, background, sub-agents",
+        "yes: prompts, pictures, tools, questions, titles, commands, modes, models, background, sub-agents, steering",
         "no",
         "no",
         "no",
@@ -606,6 +606,7 @@ FEATURES: tuple[Feature, ...] = (
             "live/test_slash.py::test_what_the_interactive_program_offers_runs_and_nothing_else_is_a_command",
             "live/test_options.py::test_the_interactive_program_goes_round_its_modes_and_is_started_anew_for_a_model",
             "live/test_tui.py::test_a_picture_is_a_private_file_for_as_long_as_its_turn",
+            "live/test_tui.py::test_a_question_has_the_keyboard_and_a_cancel_ends_what_was_typed_before_it",
         ),
     ),
     Feature(

@@ -84,6 +84,12 @@ ESCAPE_AGAIN: Final = 2.0
 
 ESCAPES: Final = 5
 
+ATTEMPTS: Final = 3
+"""How often a prompt is typed: something else may have come into the input box under it, and was stopped with it."""
+
+COMING_BACK: Final = 1.0
+"""Seconds for a prompt to come back into the input box; it is there at once, but on a busy machine (2.1.332)."""
+
 STATUS_LIMIT: Final = 0.5
 """Seconds for what a new program tells its status line; it comes before the program is ready, as a rule (2.1.332)."""
 
@@ -161,6 +167,8 @@ class TuiSession:
         """Whether it has told its status line anything."""
         self._up = anyio.Event()
         self._turn: Turn | None = None
+        self._comes_back = False
+        """Whether a prompt may yet come back into the input box, which was stopped before its first word."""
         self._failure: BridgeError | None = None
         """Why it did not come up."""
         self._gone_event = anyio.Event()
@@ -291,11 +299,14 @@ class TuiSession:
     async def _submit(self, turn: Turn, prompt: Prompt, parts: list[str]) -> None:
         """Type the prompt and see that it is taken, as it is and as nothing else."""
         async with self._keyboard.using:
-            for _ in range(2):
+            for _ in range(ATTEMPTS):
                 await self._at_the_prompt(turn)
                 if turn.interrupted:
                     return
+                if self._comes_back:
+                    await self._standing.until(lambda: True if self._keyboard.box else None, COMING_BACK)
                 await self._keyboard.clear()
+                self._comes_back = False
                 self._talk.expect(prompt, command=turn.command is not None)
                 if turn.command is not None:
                     # The word by keys, what follows by a paste: as one, the program took it for a prompt (2.1.332).
@@ -309,6 +320,7 @@ class TuiSession:
                 await self._press_enter(turn)
                 if not turn.blocked:
                     return
+                self._comes_back = True
         raise BackendFault("Claude Code took something else than the prompt, which was stopped; send it again")
 
     async def _press_enter(self, turn: Turn) -> None:
@@ -406,6 +418,7 @@ class TuiSession:
 
     def _outcome(self, turn: Turn) -> TurnEnd:
         self._follower.read()
+        self._comes_back = turn.escaped and not self._talk.over
         self._tell(self._talk.finish(interrupted=turn.interrupted))
         outcome = self._talk.outcome
         if turn.interrupted or outcome is None:
