@@ -62,6 +62,20 @@ SHORT = textwrap.dedent(
     """
 )
 
+FOLDER = textwrap.dedent(
+    """
+    import signal
+    from acp_manifold.bridge.guard import guard
+
+    with guard.private_folder() as folder:
+        (folder / "secret").touch()
+        with guard.private_folder():
+            pass
+        print(guard.pid, folder, flush=True)
+        signal.pause()
+    """
+)
+
 
 def start(code: str) -> subprocess.Popen[bytes]:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -123,3 +137,15 @@ def test_the_guardian_ends_with_the_last_child() -> None:
         assert second == b"None"
         assert not Path(f"/proc/{int(first)}").exists()
         assert bridge.wait(timeout=10) == 0
+
+
+def test_private_folders_go_with_a_bridge_that_was_killed() -> None:
+    with start(FOLDER) as bridge:
+        assert bridge.stdout is not None
+        guardian, name = bridge.stdout.readline().split()
+        folder = Path(os.fsdecode(name))
+        assert (folder / "secret").is_file() and folder.stat().st_mode & 0o077 == 0
+        with ends_of([int(guardian)]) as descriptors:
+            bridge.kill()
+            assert all_end(descriptors, 5)
+        assert not folder.exists()

@@ -1,4 +1,4 @@
-"""Our end of the guardian: it runs while there are children, and knows which.
+"""Our end of the guardian: it runs while there are children or private folders, and knows which.
 
 There is one for the process, as there is one life to outlive. It starts with the first child and
 ends with the last, so that a bridge without children has no process and no open file of this.
@@ -10,6 +10,8 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +27,7 @@ class Guard:
     """Tells the guardian, which it starts and stops, whom to end should we not be able to."""
 
     def __init__(self) -> None:
-        self._wards: set[tuple[int, str]] = set()
+        self._wards: set[str] = set()
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe = -1
 
@@ -36,18 +38,44 @@ class Guard:
 
     def add(self, pid: int, mark: str) -> None:
         """A child was started: its group's id and its mark."""
-        self._wards.add((pid, mark))
-        if self._process is not None:
-            self._tell("+", pid, mark)
-        elif self._start():
-            for ward in list(self._wards):
-                self._tell("+", *ward)
+        self._add(f"child {pid} {mark}")
 
     def remove(self, pid: int, mark: str) -> None:
         """Nothing of this child is left."""
-        self._wards.discard((pid, mark))
+        self._remove(f"child {pid} {mark}")
+
+    @contextmanager
+    def private_folder(self) -> Generator[Path]:
+        """A temporary folder for files that nobody but the person may read; gone at the end, also at a killed bridge's.
+
+        Raises:
+            OSError: It can't be made.
+        """
+        # Not at the top: few sessions need one.
+        import shutil
+        import tempfile
+
+        folder = Path(tempfile.mkdtemp(prefix="acp-manifold-"))
+        ward = f"folder {os.fsencode(folder).hex()}"
+        self._add(ward)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            self._remove(ward)
+
+    def _add(self, ward: str) -> None:
+        self._wards.add(ward)
+        if self._process is not None:
+            self._tell(f"+ {ward}")
+        elif self._start():
+            for known in list(self._wards):
+                self._tell(f"+ {known}")
+
+    def _remove(self, ward: str) -> None:
+        self._wards.discard(ward)
         if self._wards:
-            self._tell("-", pid, mark)
+            self._tell(f"- {ward}")
         else:
             self._stop()
 
@@ -82,11 +110,11 @@ class Guard:
         self._process.wait()
         self._process = None
 
-    def _tell(self, sign: str, pid: int, mark: str) -> None:
+    def _tell(self, line: str) -> None:
         if self._process is None:
             return
         try:
-            os.write(self._pipe, f"{sign} {pid} {mark}\n".encode())
+            os.write(self._pipe, f"{line}\n".encode())
         except OSError as exc:
             # The next child starts another one, which is told of all.
             logger.warning("the guardian is gone: %s", exc)

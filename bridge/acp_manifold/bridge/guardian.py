@@ -2,8 +2,9 @@
 
 Claude Code 2.1.332 doesn't notice that its parent vanished, and a background shell of its own
 session notices nothing at all. So this program holds the reading end of a pipe whose only writing
-end is the bridge's. Over it come the lines `+ PID MARK` and `- PID MARK`; at its end, however the
-bridge ended, what is left of the children named gets SIGTERM, then SIGKILL, and the guardian ends too.
+end is the bridge's. Over it come lines that begin with `+` or `-`: `child PID MARK`, `folder PATH` (in
+hexadecimal). At its end, however the bridge ended, what is left of the children named gets SIGTERM, then
+SIGKILL, the folders named go with the files in them, and the guardian ends too.
 
 It is a program of its own, `guard` starts it, and it imports next to nothing: it has to be small.
 """
@@ -27,21 +28,35 @@ def main() -> None:
     """Listen on stdin until the bridge has ended, then end what it left."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    groups, marks = _listen()
-    if marks:
-        _end(groups, marks)
+    wards = _listen()
+    children = [(int(pid), mark) for pid, mark in (ward[1:] for ward in wards if ward[0] == "child")]
+    if children:
+        _end({pid for pid, _ in children}, {mark for _, mark in children})
+    for ward in wards:
+        if ward[0] == "folder":
+            _remove(bytes.fromhex(ward[1]))
 
 
-def _listen() -> tuple[set[int], set[str]]:
-    wards: set[tuple[int, str]] = set()
+def _listen() -> set[tuple[str, ...]]:
+    wards: set[tuple[str, ...]] = set()
     begun = b""
     while data := os.read(0, 4096):
         *lines, begun = (begun + data).split(b"\n")
         for line in lines:
-            sign, pid, mark = line.decode().split()
-            ward = int(pid), mark
+            sign, *words = line.decode().split()
+            ward = tuple(words)
             wards.add(ward) if sign == "+" else wards.discard(ward)
-    return {pid for pid, _ in wards}, {mark for _, mark in wards}
+    return wards
+
+
+def _remove(folder: bytes) -> None:
+    try:
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+    except OSError:
+        # It is gone, or somebody else has put something into it: nobody is left who could be told.
+        pass
 
 
 def _end(groups: set[int], marks: set[str]) -> None:

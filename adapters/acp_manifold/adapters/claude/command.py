@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from acp_manifold.adapters.claude.carried import Carried
 from acp_manifold.bridge.backend import HttpServer, McpServer, SessionSpec, StdioServer
+from acp_manifold.bridge.guard import guard
 from acp_manifold.translators.narrow import JsonObject
 
 STREAM_JSON = (
@@ -64,15 +63,12 @@ def mcp_config_file(servers: Sequence[McpServer]) -> Generator[Path | None, None
     if not servers:
         yield None
         return
-    folder = Path(tempfile.mkdtemp(prefix="acp-manifold-"))
-    try:
+    with guard.private_folder() as folder:
         path = folder / "mcp.json"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump({"mcpServers": {server.name: _server(server) for server in servers}}, file)
         yield path
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _server(server: McpServer) -> JsonObject:

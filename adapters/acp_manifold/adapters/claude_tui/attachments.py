@@ -10,14 +10,13 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-import shutil
-import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from acp_manifold.bridge.errors import InvalidParams
+from acp_manifold.bridge.guard import guard
 from acp_manifold.translators.updates import Content, Image, Prompt, ResourceLink
 
 _ENDINGS: Final = {
@@ -39,11 +38,8 @@ def in_files(prompt: Prompt) -> Generator[Prompt]:
     if not any(isinstance(content, Image) for content in prompt):
         yield prompt
         return
-    folder = Path(tempfile.mkdtemp(prefix="acp-manifold-"))
-    try:
+    with guard.private_folder() as folder:
         yield tuple(_in_file(content, folder / str(number)) for number, content in enumerate(prompt, 1))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _in_file(content: Content, place: Path) -> Content:
