@@ -20,6 +20,7 @@ from anyio.lowlevel import checkpoint
 from acp_manifold.bridge.backend import BackendSession, SessionEvents, SessionRow, SessionSpec
 from acp_manifold.bridge.errors import BackendGone, SessionNotFound
 from acp_manifold.bridge.process import spawn
+from acp_manifold.bridge.starting import Launch
 from acp_manifold.translators.acp.prompts import typed_text
 from acp_manifold.translators.updates import MessageChunk, Prompt, Text, ToolCall, ToolCallUpdate, TurnEnd
 from tests.bridge.scripted import QUESTION, ScriptedBackend, ScriptedSession
@@ -155,7 +156,7 @@ class PlayedBackend(ScriptedBackend):
             if number % _CHILD_EVERY:
                 yield session
             else:
-                async with spawn(("cat",), cwd=spec.cwd, env=os.environ, name=session.id):
+                async with spawn(Launch(("cat",), cwd=spec.cwd, env=os.environ, name=session.id)):
                     yield session
         finally:
             del self.live[session.id]

@@ -291,7 +291,7 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature(
         "its rows with model, source of a copy, cost",
-        "yes, the cost once the CLI has ended",
+        "yes",
         "yes: the model; its list has no others",
         "yes",
         "",

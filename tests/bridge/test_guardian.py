@@ -21,6 +21,7 @@ BRIDGE = textwrap.dedent(
     import anyio
     from acp_manifold.bridge.guard import guard
     from acp_manifold.bridge.process import spawn
+    from acp_manifold.bridge.starting import Launch
 
     FAMILY = '''
     import os, signal, subprocess, sys, time
@@ -33,8 +34,8 @@ BRIDGE = textwrap.dedent(
     async def main():
         said = anyio.Event()
         command = [sys.executable, "-I", "-S", "-c", FAMILY]
-        async with spawn(["cat"], cwd="/", env=dict(os.environ), name="one"):
-            async with spawn(command, cwd="/", env=dict(os.environ), name="two") as child:
+        async with spawn(Launch(["cat"], cwd="/", env=dict(os.environ), name="one")):
+            async with spawn(Launch(command, cwd="/", env=dict(os.environ), name="two")) as child:
                 def take(line):
                     print(guard.pid, child.pid, line.decode(), flush=True)
                 await child.read(take)
@@ -50,9 +51,10 @@ SHORT = textwrap.dedent(
     import anyio
     from acp_manifold.bridge.guard import guard
     from acp_manifold.bridge.process import spawn
+    from acp_manifold.bridge.starting import Launch
 
     async def main():
-        async with spawn(["cat"], cwd="/", env=dict(os.environ), name="one"):
+        async with spawn(Launch(["cat"], cwd="/", env=dict(os.environ), name="one")):
             print(guard.pid, flush=True)
         print(guard.pid, flush=True)
 

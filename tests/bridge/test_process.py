@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,7 +17,10 @@ from anyio.lowlevel import checkpoint
 from acp_manifold.bridge import shutdown
 from acp_manifold.bridge.errors import BackendGone
 from acp_manifold.bridge.process import STDERR_TAIL, Child, spawn
+from acp_manifold.bridge.starting import Launch
 from acp_manifold.bridge.survivors import MARK_VARIABLE, survivors
+from acp_manifold.bridge.taps import Place, Tap, taps
+from acp_manifold.translators.narrow import JsonObject
 
 pytestmark = pytest.mark.anyio
 
@@ -54,7 +57,7 @@ class Lines:
 
 @asynccontextmanager
 async def running(command: list[str], **more: str) -> AsyncGenerator[Child]:
-    async with spawn(command, cwd="/", env={**os.environ, **more}, name="fake 1234") as child:
+    async with spawn(Launch(command, cwd="/", env={**os.environ, **more}, name="fake 1234")) as child:
         yield child
 
 
@@ -279,17 +282,67 @@ async def test_a_start_that_fails_names_its_cause(program: str, cwd: str, cause:
     program, cwd, cause = (text.replace("{tmp}", str(tmp_path)) for text in (program, cwd, cause))
     files = open_files()
     with pytest.raises(BackendGone) as caught:
-        async with spawn([program], cwd=cwd, env=dict(os.environ), name="fake"):
+        async with spawn(Launch([program], cwd=cwd, env=dict(os.environ), name="fake")):
             raise AssertionError("it started")
     assert cause in caught.value.message
     assert program in caught.value.message
     assert open_files() == files
 
 
+class Listening:
+    """Who hears what crosses to a child, and what is noted of it."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+        self.notes: list[JsonObject] = []
+
+    def at(self, place: Place) -> Tap:
+        return lambda way, line: self.sent.append(line) if way == "out" else None
+
+    def note(self, note: JsonObject, backend: str | None = None, session: str | None = None) -> None:
+        self.notes.append({key: value for key, value in note.items() if key != "process"})
+
+    def follow(self, backend: str, session: str, root: Path, path: Path) -> None:
+        raise AssertionError("it has no store")
+
+
+@pytest.fixture
+def listening() -> Iterator[Listening]:
+    listener = Listening()
+    taps.listen(listener)
+    yield listener
+    taps.listen(None)
+
+
+async def test_who_listens_hears_how_one_ended_by_itself_and_nothing_that_it_was_sent_later(
+    listening: Listening,
+) -> None:
+    command = python("import sys; sys.stdin.readline(); sys.exit('no more')")
+    async with spawn(Launch(command, "/", dict(os.environ), "fake", backend="fake", session="s")) as child:
+        child.send(b"one")
+        with anyio.fail_after(20):
+            await child.wait()
+        child.send(b"two")
+    assert listening.sent == [b"one"]
+    ended = {"note": "exit", "how": "exited with status 1", "asked": False, "stderr": "no more\n"}
+    assert listening.notes == [{"note": "start"}, ended]
+
+
+async def test_of_one_that_we_end_nothing_is_noted_that_it_said(listening: Listening) -> None:
+    command = python("import sys; print('up', file=sys.stderr, flush=True); print('up', flush=True); sys.stdin.read()")
+    lines = Lines()
+    async with spawn(Launch(command, "/", dict(os.environ), "fake", backend="fake")) as child:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(child.read, lines.take)
+            assert await lines.next() == b"up"
+            tasks.cancel_scope.cancel()
+    assert listening.notes[1:] == [{"note": "exit", "how": "exited with status 0", "asked": True}]
+
+
 async def test_the_environment_is_what_was_given_and_the_mark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OURS_ALONE", "1")
     lines = Lines()
-    async with spawn(["/usr/bin/env"], cwd="/", env={"A": "1", "BLANK": ""}, name="env") as child:
+    async with spawn(Launch(["/usr/bin/env"], cwd="/", env={"A": "1", "BLANK": ""}, name="env")) as child:
         with anyio.fail_after(5):
             await child.read(lines.take)
     assert sorted(lines.all()) == sorted([f"{MARK_VARIABLE}={child.mark}".encode(), b"A=1", b"BLANK="])

@@ -8,8 +8,12 @@ or an old one, gets its folder with one command, and `git diff --no-index` reads
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -20,13 +24,17 @@ from acp_manifold.adapters.replay.agent import joined
 from acp_manifold.adapters.replay.conversation import Conversation, Talk
 from acp_manifold.bridge.recording.reader import read
 from acp_manifold.bridge.recording.writer import write
-from tests.live.lab import make_lab
+from tests.live.lab import backends, make_lab
+from tests.live.leftovers import bearing
 
 from . import scenarios
 from .scenarios import Scenario
 from .thin import thin
 
 FOLDER = Path(__file__).parents[2] / "recordings"
+
+FILES = (Path(__file__).with_name("probe.py"),)
+"""What lies in the directory of the sessions."""
 
 
 @click.command()
@@ -59,13 +67,17 @@ async def _record(backend: str, scenario: Scenario, folder: Path) -> Path:
     raw = folder / f"{scenario.name}.jsonl"
     async with run_model() as model:
         lab = make_lab(folder, model, (backend,))
+        for file in FILES:
+            shutil.copy(file, lab.cwd)
         command = [sys.executable, "-m", "acp_manifold.bridge", "--backend", backend, "--record", str(raw)]
         with lab.log.open("ab") as log:
             process = await anyio.open_process(command, env=lab.env, cwd=lab.folder, stderr=log)
         assert process.stdin is not None and process.stdout is not None
         async with process:
             async with joined(process.stdin.send, process.stdout.receive, 1) as client:
-                talk = Talk(client, lab.cwd, backend, lambda name: model.gate(name).set())
+                talk = Talk(
+                    client, lab.cwd, backend, lambda name: model.gate(name).set(), partial(_kill, backend, folder)
+                )
                 await talk.have(Conversation.of(*scenario.steps))
             await process.stdin.aclose()
             await process.wait()
@@ -75,6 +87,15 @@ async def _record(backend: str, scenario: Scenario, folder: Path) -> Path:
     write(path, header, thin(recording.entries, folder))
     path.chmod(0o644)
     return path
+
+
+def _kill(backend: str, folder: Path) -> None:
+    """Kill the CLI that serves the session."""
+    found = next(iter(backends([backend]))).program()
+    assert found is not None
+    for pid, command in bearing(str(folder)).items():
+        if command.startswith(found.command[0]):
+            os.kill(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -61,6 +61,9 @@ all_and_v2 = pytest.mark.parametrize(
 )
 """On a test that is the same in both versions, and on every backend: both versions on those served unasked."""
 
+of_claude_and_v2 = pytest.mark.parametrize(("backend", "version"), [("claude", 1), ("claude-tui", 1), ("claude", 2)])
+"""On a test of Claude Code that is the same in both versions, by either of its backends."""
+
 both_and_codex_in_v2 = pytest.mark.parametrize(("backend", "version"), [("claude", 1), ("codex", 1), ("codex", 2)])
 """On a test that is the same in both versions, of what v2 shows alike whoever serves: once, of the quicker CLI."""
 

@@ -12,7 +12,7 @@ from acp_manifold.translators.narrow import JsonObject
 from tests.waiting import until
 
 from .client import AcpError, Client, of_sessions
-from .conftest import MakeLab, all_and_codex_in_v2, both_and_codex_in_v2, both_versions
+from .conftest import MakeLab, all_and_codex_in_v2, both_versions
 from .lab import Lab, started
 from .test_mcp import SECRETS, opened, probe, rested, tool_calls
 
@@ -44,7 +44,7 @@ async def loaded(agent: Client, lab: Lab, session: str, *servers: JsonObject) ->
         await opened(agent, lab, *servers, method="session/resume", sessionId=session, replayFrom=start)
 
 
-@both_and_codex_in_v2
+@all_and_codex_in_v2
 async def test_a_system_prompt_of_the_client_comes_behind_the_clis_own_or_in_its_place(
     lab: MakeLab, backend: str, version: int
 ) -> None:

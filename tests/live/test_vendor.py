@@ -9,7 +9,7 @@ import pytest
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
 from .client import Client, leave_open
-from .conftest import MakeLab, both_versions
+from .conftest import MakeLab, both_versions, of_claude_and_v2
 from .lab import Lab, started
 from .test_mcp import probe
 from .test_options import knows
@@ -33,9 +33,9 @@ def tools(body: JsonObject) -> set[str]:
     return {text(tool, "name") for tool in as_objects(body["tools"])}
 
 
-@both_versions
-async def test_a_session_begins_with_what_the_vendors_options_ask_for(lab: MakeLab, version: int) -> None:
-    both = lab("claude")
+@of_claude_and_v2
+async def test_a_session_begins_with_what_the_vendors_options_ask_for(lab: MakeLab, backend: str, version: int) -> None:
+    both = lab(backend)
     other = both.directory("other")
     server = probe(both)
     env = {text(entry, "name"): text(entry, "value") for entry in as_objects(server["env"])}
@@ -49,9 +49,9 @@ async def test_a_session_begins_with_what_the_vendors_options_ask_for(lab: MakeL
         "mcpServers": {"probe": {"command": server["command"], "args": server["args"], "env": env}},
         "title": "Vendor's",
     }
-    async with started(both, "--backend", "claude", version=version) as agent:
+    async with started(both, "--backend", backend, version=version) as agent:
         await agent.initialize()
-        session = await opened(agent, both, options)
+        session = await opened(agent, both, options, backend)
         body = await asked(agent, both, session)
         assert (body["model"], body["output_config"]) == ("claude-haiku-5-5", {"effort": "low"})
         assert tools(body) & {"Bash", "Read", "Write", "Edit"} == {"Bash", "Read"}
@@ -69,6 +69,12 @@ async def test_a_session_begins_with_what_the_vendors_options_ask_for(lab: MakeL
         await agent.load(session, both.cwd)
         body = await asked(agent, both, session)
         assert body["model"] == "claude-opus-5-5" and {"Write", "Edit"} <= tools(body)
+        assert "MARK-17" not in json.dumps(body)
+        # So are instructions, also for a session that has run without.
+        later: JsonObject = {"claudeCode": {"options": {"systemPrompt": {"append": "Say MARK-18."}}}}
+        loading: JsonObject = {"sessionId": session, "cwd": both.cwd, "mcpServers": [], "_meta": later}
+        await agent.request("session/load", loading)
+        assert "MARK-18" in json.dumps(await asked(agent, both, session))
 
 
 @both_versions

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_manifold.bridge.recording.format import FORMAT
-from acp_manifold.bridge.recording.reader import read
+from acp_manifold.bridge.recording.reader import Recording, read
+from acp_manifold.translators.narrow import JsonObject, obj, text
 from tests.corpus.scenarios import Scenario, of
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
@@ -47,3 +48,23 @@ def case(backend: str, scenario: str) -> Case:
 def last_line(path: Path) -> int:
     """The number of the last entry."""
     return read(path).entries[-1].number
+
+
+def heard_then(recording: Recording) -> list[JsonObject]:
+    """What the client heard when it was recorded, as `Client.heard` has it."""
+    asked: dict[object, JsonObject] = {}
+    heard: list[JsonObject] = []
+    for entry in recording.entries:
+        line = entry.line or {}
+        if entry.leg != "client":
+            continue
+        if entry.dir == "in" and "method" in line:
+            asked[line.get("id")] = line
+        elif entry.dir == "out" and "method" in line:
+            heard.append({"method": line["method"], "params": line.get("params")})
+        elif entry.dir == "out":
+            request = asked[line.get("id")]
+            session = text(obj(request, "params"), "sessionId")
+            answer: JsonObject = {key: line[key] for key in ("result", "error") if key in line}
+            heard.append({"answer": request["method"], **({"session": session} if session else {}), **answer})
+    return heard

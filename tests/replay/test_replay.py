@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from acp_manifold.adapters.replay import close, replay
 from acp_manifold.adapters.replay.agent import command, connected, started
 from acp_manifold.adapters.replay.client import Unexpected
 from acp_manifold.adapters.replay.conversation import Conversation, Talk
 from acp_manifold.adapters.replay.golden import Normal
 from acp_manifold.adapters.replay.lane import PATIENCE
+from acp_manifold.bridge.backends import NoBackend
+from acp_manifold.bridge.recording.format import Entry
 from acp_manifold.bridge.recording.reader import Recording, read
 from acp_manifold.bridge.recording.writer import write
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
@@ -209,6 +212,25 @@ def test_what_makes_no_sense_is_said_on_the_command_line(argument: str, said: st
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def made_by(path: Path, *backends: str) -> Path:
+    """A recording of these backends that holds a line of each."""
+    entries = [Entry(0.0, "backend", "in", backend=name, session="s", line={"type": "x"}) for name in backends]
+    write(path, read(case("claude", "five-words").path).header._replace(backend=None), entries)
+    return path
+
+
+def test_the_interactive_program_s_sessions_are_named_as_what_can_not_be_replayed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    alone = made_by(tmp_path / "alone.jsonl", "claude-tui")
+    with pytest.raises(NoBackend, match="holds sessions of claude-tui alone; what can be replayed are those of claude"):
+        replay(str(alone))
+    backends = replay(str(made_by(tmp_path / "both.jsonl", "claude-tui", "codex")))
+    close(backends)
+    assert [backend.name for backend in backends] == ["codex"]
+    assert "sessions of claude-tui are left out: they can't be replayed" in caplog.text
 
 
 def test_a_replay_is_served_alone(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -21,11 +21,12 @@ import anyio
 from anyio import to_thread
 
 from .descriptors import Sink, Source, readable
+from .forking import pipe
 from .framing import LINE_LIMIT, Framed, LineFramer, TooLong
 from .guard import guard
 from .outbound import Outbound
 from .shutdown import climb
-from .starting import Started, pipe, start
+from .starting import Launch, start
 from .survivors import signal_to, survivors
 from .taps import NOWHERE, Place, taps
 
@@ -43,6 +44,9 @@ _BACKTRACE: Final = re.compile(r"^.*stack backtrace:(?:\n\s+(?:\d+:|at ).*)*\n?"
 _TOLD_LINES: Final = 12
 _TOLD_WIDTH: Final = 400
 """How many lines of the tail an error message repeats, and how many characters of each."""
+
+_NOTED: Final = 8 * 1024
+"""Characters of the tail that a recording has of a child that ended by itself."""
 
 _KILL_WAIT: Final = 1.0
 """Seconds for a killed child to be reaped."""
@@ -95,7 +99,7 @@ class Child:
 
         Nothing happens once the child is gone.
         """
-        if self.place.tap is not None:
+        if self.place.tap is not None and not self.exited:
             self.place.tap("out", line)
         self._outbound.send_line(line)
 
@@ -181,10 +185,8 @@ class Child:
         return f"{_how(self._process.returncode)}{self.last_words()}"
 
     def last_words(self) -> str:
-        """The last it said on stderr, without the frames of a panic, to stand behind a sentence; "" for nothing."""
-        said = _BACKTRACE.sub("", _ESCAPE.sub("", self.stderr_tail)).split("\n")
-        lines = [line.rstrip()[-_TOLD_WIDTH:] for line in said if line.strip()]
-        return "; last on stderr:\n" + "\n".join(lines[-_TOLD_LINES:]) if lines else ""
+        """See `last_words`."""
+        return last_words(self.stderr_tail)
 
     async def kill(self) -> None:
         """Kill its process group at once and wait until it is reaped."""
@@ -247,39 +249,18 @@ class Child:
 
 
 @asynccontextmanager
-async def spawn(
-    command: Sequence[str],
-    *,
-    cwd: str,
-    env: Mapping[str, str],
-    name: str,
-    started: Started | None = None,
-    guarded: bool = True,
-    backend: str | None = None,
-    session: str | None = None,
-) -> AsyncGenerator[Child]:
+async def spawn(launch: Launch) -> AsyncGenerator[Child]:
     """Run a program for as long as the context is open; at its end the shutdown ladder is climbed.
-
-    Args:
-        command: The program and its arguments; found on the PATH in `env` if it has no slash.
-        cwd: The directory to start it in.
-        env: All of its environment, but for the mark that is added.
-        name: Whom log lines speak of: `claude 1234abcd`.
-        started: The same program, if it was started before there was an event loop to run this in.
-        guarded: Whether `Child.be_guarded` is called for it at once; for one that ends with its stdin it can wait
-            until it has something to start that would not.
-        backend: Whose lines cross to it, for who listens; None for a program that is asked one thing and no more.
-        session: The one session that it serves, if it is for one alone.
 
     Raises:
         BackendGone: It can't be started; the message names the program and the cause.
     """
-    begun = started or start(command, cwd, env)
-    child = Child(begun.process, name, begun.mark)
-    if backend is not None:
-        child.place = taps.open("backend", backend, session, command)
+    begun = launch.started or start(launch.command, launch.cwd, launch.env)
+    child = Child(begun.process, launch.name, begun.mark)
+    if launch.backend is not None:
+        child.place = taps.open("backend", launch.backend, launch.session, launch.command)
         taps.note(child.place, {"note": "start"})
-    if guarded:
+    if launch.guarded:
         child.be_guarded()
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
@@ -293,10 +274,18 @@ async def spawn(
             asked = not child.exited
             await climb(child, unused=child.unused)
             await child.release()
-            if backend is not None:
-                taps.note(child.place, {"note": "exit", "how": child.how, "asked": asked})
+            if launch.backend is not None:
+                said = "" if asked else child.stderr_tail[-_NOTED:]
+                taps.ended(child.place, child.how, asked=asked, said=said)
     if failure is not None:
         raise failure
+
+
+def last_words(stderr: str) -> str:
+    """The last that was said on stderr, without the frames of a panic, to stand behind a sentence; "" for nothing."""
+    said = _BACKTRACE.sub("", _ESCAPE.sub("", stderr)).split("\n")
+    lines = [line.rstrip()[-_TOLD_WIDTH:] for line in said if line.strip()]
+    return "; last on stderr:\n" + "\n".join(lines[-_TOLD_LINES:]) if lines else ""
 
 
 def _how(status: int | None) -> str:

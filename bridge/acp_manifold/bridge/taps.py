@@ -102,6 +102,18 @@ class Taps:
         if self.listener is not None:
             self.listener.note({**note, "process": place.number}, place.backend, place.session)
 
+    def ended(self, place: Place, how: str, *, asked: bool, said: str) -> None:
+        """A process is no more.
+
+        Args:
+            place: Where its lines crossed.
+            how: It ended, as the end of a sentence.
+            asked: Whether we have ended it.
+            said: The last on its stderr.
+        """
+        note: JsonObject = {"note": "exit", "how": how, "asked": asked}
+        self.note(place, {**note, "stderr": said} if said else note)
+
     def dropped(self, backend: str, session: str | None, name: str, reason: str) -> None:
         """A line that crossed reaches nobody, and why."""
         if self.listener is not None:

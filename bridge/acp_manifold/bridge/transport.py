@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-from .starting import Started
+from .starting import Launch
 from .taps import Place
 
 
@@ -67,20 +67,5 @@ class Transport(Protocol):
         ...
 
 
-class Spawn(Protocol):
-    """Runs a CLI for as long as the context is open; see `process.spawn`."""
-
-    def __call__(
-        self,
-        command: Sequence[str],
-        *,
-        cwd: str,
-        env: Mapping[str, str],
-        name: str,
-        started: Started | None = None,
-        guarded: bool = True,
-        backend: str | None = None,
-        session: str | None = None,
-    ) -> AbstractAsyncContextManager[Transport]:
-        """See `process.spawn`."""
-        ...
+Spawn: TypeAlias = Callable[[Launch], AbstractAsyncContextManager[Transport]]
+"""Runs a CLI for as long as the context is open; see `process.spawn`."""

@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_manifold.adapters.codex import CodexBackend
 from acp_manifold.adapters.codex import session as sessions
+from acp_manifold.adapters.codex.backend import CodexBackend
 from acp_manifold.adapters.model import Model, run_model
 from acp_manifold.bridge.backend import ListQuery, SessionSpec
 from acp_manifold.bridge.errors import BackendFault, InvalidRequest, SessionNotFound

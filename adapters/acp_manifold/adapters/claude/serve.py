@@ -18,6 +18,7 @@ from acp_manifold.adapters.claude.store import Store
 from acp_manifold.bridge import process
 from acp_manifold.bridge.backend import Host, SessionEvents, SessionSpec
 from acp_manifold.bridge.errors import BackendGone
+from acp_manifold.bridge.starting import Launch
 from acp_manifold.bridge.taps import taps
 from acp_manifold.bridge.transport import Spawn
 
@@ -58,9 +59,8 @@ async def serve(
     with locked(lock_folder(), session_id) as lock, mcp_config_file(spec.mcp_servers) as mcp_config:
         words = arguments(session_id, resume=resumed, spec=spec, mcp_config=mcp_config, carried=carried)
         name = f"{NAME} {session_id[:8]}"
-        async with (spawn or process.spawn)(
-            (*command, *words), cwd=spec.cwd, env=env, name=name, backend=NAME, session=session_id
-        ) as child:
+        launch = Launch((*command, *words), spec.cwd, env, name, backend=NAME, session=session_id)
+        async with (spawn or process.spawn)(launch) as child:
             # The end of an input without a prompt costs Claude Code 2.1.332 0.4 s of CPU, a signal 0.1 s.
             child.unused = True
 

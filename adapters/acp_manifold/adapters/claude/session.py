@@ -307,7 +307,8 @@ class ClaudeSession:
             self._conversation.begin(turn.uuid, said)
             turn.sent = True
             self._child.unused = False
-            self._send(user_message(said, turn.uuid))
+            command = self._command(prompt) if not turn.added else None
+            self._send(user_message(command or said, turn.uuid, is_command=command is not None))
             if self._options.stale:
                 # Not asked before: the first prompt does not wait for it.
                 self._options.refresh()
@@ -331,6 +332,14 @@ class ClaudeSession:
             words = await answer(self._control, self._carried.current_mode)
             self._events.update(MessageChunk("agent", Text(words)))
         return TurnEnd("cancelled" if turn.lookup.cancelled_caught else "end_turn")
+
+    def _command(self, prompt: Prompt) -> Prompt | None:
+        """What a prompt says that begins with a command of this session; None for any other."""
+        if not (isinstance(prompt[0], Text) and prompt[0].text.startswith("/")):
+            return None
+        from acp_manifold.adapters.claude.commands import passed_on
+
+        return passed_on(prompt, self._offered or ())
 
     async def steer(self, prompt: Prompt) -> bool:
         """Add a message to the running turn; see `BackendSession.steer`."""

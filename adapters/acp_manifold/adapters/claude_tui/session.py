@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 from anyio import to_thread
@@ -48,6 +48,7 @@ from acp_manifold.translators.claude.endings import Failure
 from acp_manifold.translators.claude.options import Menu
 from acp_manifold.translators.claude.records import title_of, unmarked
 from acp_manifold.translators.claude.terminal import TerminalConversation
+from acp_manifold.translators.claude.tools import AGENT_TOOLS
 from acp_manifold.translators.claude.typed import typed_parts
 from acp_manifold.translators.narrow import JsonObject, text
 from acp_manifold.translators.slash import slash_of
@@ -62,6 +63,9 @@ from acp_manifold.translators.updates import (
     TurnEnd,
     Update,
 )
+
+if TYPE_CHECKING:
+    from acp_manifold.adapters.claude_tui.agents import Agents
 
 logger = logging.getLogger(__name__)
 
@@ -129,6 +133,7 @@ class TuiSession:
         events: SessionEvents,
         carried: Carried,
         moved: Callable[[TuiSession, str], Path],
+        watch_folder: Callable[[Path, Callable[[Path | None], None]], None],
         *,
         mode: str,
         menu: Menu,
@@ -147,6 +152,7 @@ class TuiSession:
             events: Whom to tell.
             carried: What the session keeps from one program to the next.
             moved: Called when the conversation goes on under another id; gives its transcript.
+            watch_folder: Has a function called when a file of a folder was written; the folder need not be there yet.
             mode: The permission mode that the program was started in.
             menu: The models, as far as they are known.
             commands: The slash commands that can be typed.
@@ -154,6 +160,10 @@ class TuiSession:
         """
         self._id = session_id
         self._moved = moved
+        self._watch_folder = watch_folder
+        self._path = path
+        self._agents: Agents | None = None
+        """Made with the first sub-agent."""
         self._terminal = terminal
         self._screen = screen
         self._standing = standing
@@ -313,7 +323,9 @@ class TuiSession:
             raise
         finally:
             self._turn = None
-            self._tasks.start_soon(self._title.settle)
+            # What is gone types nothing any more, and its tasks may have ended before the turn that it broke off.
+            if not self.lost:
+                self._tasks.start_soon(self._title.settle)
 
     async def _submit(self, turn: _Turn, prompt: Prompt, parts: list[str]) -> None:
         """Type the prompt and see that it is taken, as it is and as nothing else."""
@@ -402,7 +414,8 @@ class TuiSession:
             return False
         self._follower.read()
         self._id = now
-        path = self._moved(self, now)
+        path = self._path = self._moved(self, now)
+        self._agents = None
         self._title.moved(now, path)
         self._follower = Follower(path, self._recorded, begun=True)
         self._events.moved(now)
@@ -484,11 +497,15 @@ class TuiSession:
         name = text(call, "hook_event_name")
         logger.debug("%s: hook %s", self._terminal.name, name)
         self._follower.read()
+        if call.get("agent_id") is not None:
+            self._read_agents()
         answer: JsonObject = {}
         if name == "MessageDisplay":
             self._displayed(call)
         elif name == "PreToolUse":
             self._talk.about_to_call(call)
+            if call.get("tool_name") in AGENT_TOOLS:
+                self._follow_agents()
         elif name == "UserPromptSubmit":
             answer = self._submitted(text(call, "prompt"))
         elif name == "PermissionRequest":
@@ -502,7 +519,7 @@ class TuiSession:
 
     def _displayed(self, call: JsonObject) -> None:
         """A piece of text; the first one waits for what stands before the text, a thought, to be in the transcript."""
-        if call.get("index") == 0:
+        if call.get("index") == 0 and not self.lost:
             self._tasks.start_soon(self._display_soon, call)
         else:
             self._tell(self._talk.displayed(call))
@@ -526,11 +543,35 @@ class TuiSession:
         turn.submitted = True
         return {}
 
+    def _follow_agents(self) -> None:
+        """A sub-agent is about to begin."""
+        if self._agents is None:
+            # Imported with the first one.
+            from acp_manifold.adapters.claude_tui.agents import Agents
+
+            def take(agent_id: str, call_id: str, record: JsonObject) -> None:
+                self._tell(self._talk.recorded_of(agent_id, call_id, record))
+
+            folder = self._path.with_suffix("") / "subagents"
+            self._agents = Agents(folder, take, self._talk.has_agent)
+            self._watch_folder(folder, self._read_agents)
+
+    def _read_agents(self, _: Path | None = None) -> None:
+        if self._agents is not None:
+            self._agents.read()
+            self._standing.stir()
+
     def _recorded(self, record: JsonObject) -> None:
+        if self._agents is not None and record.get("type") in ("queue-operation", "user"):
+            # It may tell the end of a sub-agent, which has said all by then.
+            self._agents.read()
         title = title_of(record)
         if title is not None and title.origin == "user":
             self._title.recorded(title.text)
         self._tell(self._talk.recorded(record))
+        if self._agents is not None and record.get("type") == "assistant":
+            # It may have begun one, whose records are there already.
+            self._agents.read()
 
     def _tell(self, updates: list[Update]) -> None:
         for update in () if self._over_and_out else updates:

@@ -17,7 +17,8 @@ from anyio.abc import TaskGroup, TaskStatus
 from acp_manifold.bridge import process
 from acp_manifold.bridge.backend import Program
 from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, BridgeError, InvalidRequest, RemoteError
-from acp_manifold.bridge.starting import Started
+from acp_manifold.bridge.forking import Started
+from acp_manifold.bridge.starting import Launch
 from acp_manifold.bridge.taps import taps
 from acp_manifold.bridge.transport import Spawn, Transport
 from acp_manifold.translators.auth import Endpoint
@@ -478,15 +479,16 @@ async def serve(
         BackendGone: It did not come up. Once it is up nothing is raised: its end is told to the routes.
     """
     failure: BackendGone | None = None
-    async with (spawn or process.spawn)(
+    launch = Launch(
         server_command(program),
-        cwd=neutral_directory(),
-        env=environment(),
-        name="codex app-server",
+        neutral_directory(),
+        environment(),
+        "codex app-server",
         started=started,
         guarded=False,
         backend="codex",
-    ) as child:
+    )
+    async with (spawn or process.spawn)(launch) as child:
         if started is None:
             child.send(GREETING)
         elif child.place.tap is not None:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from acp_manifold.adapters.claude.backend import ClaudeBackend
 from acp_manifold.adapters.claude.transcripts import folder_name
+from acp_manifold.adapters.replay.backend import ReplayedBackend
 from acp_manifold.adapters.replay.claude_dialect import ClaudeDialect
 from acp_manifold.adapters.replay.lane import Lane, append
 from acp_manifold.adapters.replay.sessions import ALL, Recorded
 from acp_manifold.adapters.replay.stage import Stage
 from acp_manifold.adapters.replay.steps import Stored, Story, story
 from acp_manifold.adapters.replay.transport import Replayed
-from acp_manifold.bridge.backend import AuthMethod, Inspection, Login, Program
 from acp_manifold.bridge.errors import BackendGone, InvalidRequest
-from acp_manifold.bridge.starting import Started
-from acp_manifold.bridge.taps import taps
-from acp_manifold.translators.auth import AuthStatus
+from acp_manifold.bridge.starting import Launch
 from acp_manifold.translators.narrow import JsonObject
-
-NAME = "claude"
 
 
 class _Session:
@@ -38,7 +33,7 @@ class _Session:
         return {step.file for step in self.told.steps if isinstance(step, Stored)}
 
 
-class ReplayedClaude(ClaudeBackend):
+class ReplayedClaude(ReplayedBackend, ClaudeBackend):
     """The backend `claude` on a recording.
 
     Args:
@@ -49,88 +44,40 @@ class ReplayedClaude(ClaudeBackend):
     """
 
     def __init__(self, stage: Stage, sessions: Sequence[Recorded], speed: float | None, version: str | None) -> None:
-        super().__init__()
-        self.stage = stage
-        """The private world; whoever made this closes it."""
+        super().__init__(stage, stage.claude, version)
         self._speed = speed
-        self._version = version
         self._sessions = {recorded.id: _Session(recorded, speed) for recorded in sessions if recorded.id != ALL}
-        self.spawn = self._spawned
         for session in self._sessions.values():
             self._put_to_rest(session)
-
-    def program(self) -> Program | None:
-        """The recording; see `Backend.program`."""
-        return Program((NAME,), "a recording", self._version or "unknown")
-
-    @property
-    def auth_methods(self) -> tuple[AuthMethod, ...]:
-        """None that would be needed; see `Backend.auth_methods`."""
-        return (AuthMethod("replay", "A recording", "Nothing is to be done: a recording needs no login."),)
-
-    async def login(self) -> Login:
-        """See `Backend.login`."""
-        return "in"
 
     async def _has_no_login(self, cwd: str) -> bool:
         return False
 
-    async def status(self) -> AuthStatus:
-        """See `Backend.status`."""
-        return AuthStatus("authenticated")
-
-    async def authenticate(self, method: AuthMethod, key: str | None) -> None:
-        """See `Backend.authenticate`."""
-
-    async def logout(self) -> None:
-        """See `Backend.logout`."""
-
-    async def inspect(self) -> Inspection:
-        """See `Backend.inspect`."""
-        return Inspection(self._version, self.stage.claude, None)
-
     async def _free_id(self, wanted: str | None) -> str:
-        """The id of the next session that was begun in the recording."""
-        if wanted in self._sessions:
-            return str(wanted)
-        for session_id, session in self._sessions.items():
-            if session.recorded.new and not session.opened:
-                session.opened = True
-                for file in session.files():
-                    (self.stage.claude / file).unlink(missing_ok=True)
-                return session_id
+        """The id of the next session that was begun in the recording; the one it had, where there is more of that."""
+        had = self._sessions.get(wanted or "")
+        if had is not None and had.lane.goes_on:
+            return had.recorded.id
+        fresh = [each for each in self._sessions.values() if each.recorded.new and not each.opened]
+        # Behind one whose process ended before anything was in its file there is another, of which no client knows.
+        fresh.sort(key=lambda each: each.recorded.known == (had is not None))
+        for session in fresh:
+            session.opened = True
+            for file in session.files():
+                (self.stage.claude / file).unlink(missing_ok=True)
+            return session.recorded.id
         begun = sum(session.recorded.new for session in self._sessions.values())
         raise InvalidRequest(f"The recording has no further session to begin: {begun} were begun in it")
 
-    @asynccontextmanager
-    async def _spawned(
-        self,
-        command: Sequence[str],
-        *,
-        cwd: str,
-        env: Mapping[str, str],
-        name: str,
-        started: Started | None = None,
-        guarded: bool = True,
-        backend: str | None = None,
-        session: str | None = None,
-    ) -> AsyncGenerator[Replayed]:
-        """Play a session; see `process.spawn`."""
-        found = self._sessions.get(session or "")
+    def transport(self, launch: Launch) -> Replayed:
+        """See `ReplayedBackend.transport`."""
+        found = self._sessions.get(launch.session or "")
         if found is None:
-            raise BackendGone(f"Session {session} is in no recording")
-        found.lane.maps(found.recorded.cwd, cwd)
-        found.lane.path_of = self._writer(found, cwd)
+            raise BackendGone(f"Session {launch.session} is in no recording")
+        found.lane.maps(found.recorded.cwd, launch.cwd)
+        found.lane.path_of = self._writer(found, launch.cwd)
         found.opened = True
-        replayed = _Process(name, self._speed, found.lane)
-        replayed.place = taps.open("backend", NAME, session, command)
-        taps.note(replayed.place, {"note": "start"})
-        try:
-            yield replayed
-        finally:
-            asked = not replayed.exited
-            replayed.end("was ended")
-            taps.note(replayed.place, {"note": "exit", "how": replayed.describe_exit(), "asked": asked})
+        return _Process(launch.name, self._speed, found.lane)
 
     def _put_to_rest(self, session: _Session) -> None:
         """Put the files of a session into the store as they were in the end."""
@@ -181,6 +128,7 @@ class _Process(Replayed):
 
     async def _play(self) -> None:
         await self._lane.play(self.say)
-        how, self._lane.how = self._lane.how, None
-        if how is not None:
-            self.end(how)
+        ended = self._lane.ended
+        if ended is not None:
+            self._lane.is_past(ended)
+            self.end(ended)

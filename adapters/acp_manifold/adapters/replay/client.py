@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import anyio
@@ -65,7 +66,7 @@ class Client:
         self.version = version
         self.heard: list[JsonObject] = []
         """All that the agent said: its requests and notifications, as `method` and `params`, and its answers to ours,
-        as `answer`, the method asked, and `result` or `error`."""
+        as `answer`, the method asked, `session`, if it was of one, and `result` or `error`."""
         self.questions: list[Question] = []
         self._peer = Peer(self, outbound)
         self._stirred = anyio.Event()
@@ -82,12 +83,14 @@ class Client:
             RemoteError: It was answered with an error.
             PeerGone: The agent ended first.
         """
+        session = text(params, "sessionId")
+        answer: JsonObject = {"answer": method, "session": session} if session else {"answer": method}
         try:
             result = as_object(await self._peer.request(method, params))
         except BridgeError as exc:
-            self._hear({"answer": method, "error": {"message": exc.message}})
+            self._hear({**answer, "error": {"message": exc.message}})
             raise
-        self._hear({"answer": method, "result": result})
+        self._hear({**answer, "result": result})
         return result
 
     def tell(self, method: str, params: JsonObject) -> None:
@@ -100,9 +103,9 @@ class Client:
         names = ("clientCapabilities", "clientInfo") if self.version == 1 else ("capabilities", "info")
         return await self.ask("initialize", {"protocolVersion": self.version, names[0]: {}, names[1]: info})
 
-    async def prompt(self, prompted: Prompted, words: str) -> None:
+    async def prompt(self, prompted: Prompted, content: Sequence[JsonObject]) -> None:
         """Send a prompt and keep its answer."""
-        params: JsonObject = {"sessionId": prompted.session, "prompt": [{"type": "text", "text": words}]}
+        params: JsonObject = {"sessionId": prompted.session, "prompt": list(content)}
         try:
             prompted.result = await self.ask("session/prompt", params)
         except BridgeError as exc:
@@ -132,10 +135,18 @@ class Client:
         told = [obj(message, "params") for message in self.heard[start:] if message.get("method") == "session/update"]
         return [obj(params, "update") for params in told if params.get("sessionId") == session]
 
-    def said(self, session: str) -> str:
-        """What the agent said in a session."""
-        chunks = [update for update in self.updates(session) if update.get("sessionUpdate") == "agent_message_chunk"]
+    def said(self, session: str, start: int = 0) -> str:
+        """What the agent said in a session, from some message on."""
+        chunks = [
+            update for update in self.updates(session, start) if update.get("sessionUpdate") == "agent_message_chunk"
+        ]
         return "".join(text(obj(chunk, "content"), "text") for chunk in chunks)
+
+    def tells(self, words: str) -> bool:
+        """Whether these words stand in any update but of the agent's message."""
+        updates = [obj(obj(message, "params"), "update") for message in self.heard]
+        told = [update for update in updates if update.get("sessionUpdate") != "agent_message_chunk"]
+        return any(words in json.dumps(update, ensure_ascii=False) for update in told)
 
     async def until(self, look: Callable[[], T | None], what: str, limit: float = LIMIT) -> T:
         """Wait until `look` gives something, looking after each message.

@@ -7,92 +7,36 @@ items, their titles.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+
+import anyio
 
 from acp_manifold.adapters.codex.backend import CodexBackend
+from acp_manifold.adapters.replay.backend import ReplayedBackend
 from acp_manifold.adapters.replay.codex_dialect import CodexDialect
 from acp_manifold.adapters.replay.dialect import Said
+from acp_manifold.adapters.replay.lane import PATIENCE
 from acp_manifold.adapters.replay.sessions import ALL, Recorded
 from acp_manifold.adapters.replay.stage import Stage
 from acp_manifold.adapters.replay.threads import Thread, threads_of
 from acp_manifold.adapters.replay.transport import Replayed
-from acp_manifold.bridge.backend import AuthMethod, Inspection, Login, Program
-from acp_manifold.bridge.starting import Started
-from acp_manifold.bridge.taps import taps
-from acp_manifold.translators.auth import AuthStatus
+from acp_manifold.bridge.starting import Launch
 from acp_manifold.translators.narrow import JsonObject, as_list, as_str, flag, obj, text
-
-NAME = "codex"
 
 _OPENING = ("thread/start", "thread/resume")
 
 
-class ReplayedCodex(CodexBackend):
+class ReplayedCodex(ReplayedBackend, CodexBackend):
     """The backend `codex` on a recording; for the arguments see `ReplayedClaude`."""
 
     def __init__(self, stage: Stage, sessions: Sequence[Recorded], speed: float | None, version: str | None) -> None:
-        super().__init__()
-        self.stage = stage
-        """The private world; whoever made this closes it."""
+        super().__init__(stage, stage.codex, version)
         self._speed = speed
-        self._version = version
         self._threads = threads_of(sessions, speed)
-        self.spawn = self._spawned
 
-    def program(self) -> Program | None:
-        """The recording; see `Backend.program`."""
-        return Program((NAME,), "a recording", self._version or "unknown")
-
-    @property
-    def auth_methods(self) -> tuple[AuthMethod, ...]:
-        """None that would be needed; see `Backend.auth_methods`."""
-        return (AuthMethod("replay", "A recording", "Nothing is to be done: a recording needs no login."),)
-
-    def prestart(self) -> None:
-        """Nothing: a recording is up at once."""
-
-    async def login(self) -> Login:
-        """See `Backend.login`."""
-        return "in"
-
-    async def status(self) -> AuthStatus:
-        """See `Backend.status`."""
-        return AuthStatus("authenticated")
-
-    async def authenticate(self, method: AuthMethod, key: str | None) -> None:
-        """See `Backend.authenticate`."""
-
-    async def logout(self) -> None:
-        """See `Backend.logout`."""
-
-    async def inspect(self) -> Inspection:
-        """See `Backend.inspect`."""
-        return Inspection(self._version, self.stage.codex, None)
-
-    @asynccontextmanager
-    async def _spawned(
-        self,
-        command: Sequence[str],
-        *,
-        cwd: str,
-        env: Mapping[str, str],
-        name: str,
-        started: Started | None = None,
-        guarded: bool = True,
-        backend: str | None = None,
-        session: str | None = None,
-    ) -> AsyncGenerator[Replayed]:
-        """Play an app-server; see `process.spawn`."""
-        replayed = _AppServer(name, self._speed, self._threads)
-        replayed.place = taps.open("backend", NAME, None, command)
-        taps.note(replayed.place, {"note": "start"})
-        try:
-            yield replayed
-        finally:
-            asked = not replayed.exited
-            replayed.end("was ended")
-            taps.note(replayed.place, {"note": "exit", "how": replayed.describe_exit(), "asked": asked})
+    def transport(self, launch: Launch) -> Replayed:
+        """See `ReplayedBackend.transport`."""
+        return _AppServer(launch.name, self._speed, self._threads)
 
 
 class _AppServer(Replayed):
@@ -163,12 +107,17 @@ class _AppServer(Replayed):
 
     async def _play(self, thread: Thread) -> None:
         await thread.lane.play(self.say)
-        crashed = [each for each in self._live.values() if each.lane.how is not None]
-        if crashed and len(crashed) == len({id(each) for each in self._live.values()}):
-            how = crashed[0].lane.how or "ended"
-            for each in self._live.values():
-                each.lane.how = None
-            self.end(how)
+        ended = thread.lane.ended
+        if ended is None:
+            return
+        if thread.lane.running and any(each.lane.ended is None for each in self._live.values()):
+            # What ended it ended all its threads: the others have a while to come to it.
+            await anyio.sleep(PATIENCE)
+        elif any(each.lane.ended is None for each in self._live.values()):
+            return
+        for each in self._threads:
+            each.lane.is_past(ended)
+        self.end(ended)
 
     def _answered(self, said: Said) -> None:
         """The answer to a question: to the thread that waits for it."""

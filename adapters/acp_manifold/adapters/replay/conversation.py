@@ -7,6 +7,7 @@ The steps are done one after the other. All is about the session that was opened
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Iterable
 
 import anyio
@@ -58,13 +59,25 @@ class Conversation:
         """What follows is about the session of this name."""
         return self._add("on", name)
 
+    def server(self, name: str, *command: str) -> Conversation:
+        """The session that is opened next has this MCP server: a program with its arguments, no blanks in them."""
+        return self._add("server", " ".join((name, *command)))
+
+    def image(self, data: bytes, kind: str = "image/png") -> Conversation:
+        """The next prompt bears this image."""
+        return self._add("image", f"{kind} {b64encode(data).decode()}")
+
     def prompt(self, words: str) -> Conversation:
         """Send a prompt; its turn runs from here on."""
         return self._add("prompt", words)
 
     def hear(self, words: str) -> Conversation:
-        """Wait until the agent has said these words."""
+        """Wait until the agent has said these words, since the last prompt if there was one."""
         return self._add("hear", words)
+
+    def told(self, words: str) -> Conversation:
+        """Wait until these words stand in an update that is not of the agent's message, of whichever session."""
+        return self._add("told", words)
 
     def call(self, status: str) -> Conversation:
         """Wait for a tool call in this state."""
@@ -106,6 +119,10 @@ class Conversation:
         """Wait for the turn to fail, with these words in its message."""
         return self._add("fail", words)
 
+    def over(self) -> Conversation:
+        """Wait for the end of the turn, for whatever reason."""
+        return self._add("over")
+
     def list(self) -> Conversation:
         """Ask for the sessions; those opened here must be among them."""
         return self._add("list")
@@ -117,6 +134,10 @@ class Conversation:
     def gate(self, name: str) -> Conversation:
         """Open a gate of the scripted model: for who records; a replay knows no gates."""
         return self._add("gate", name)
+
+    def kill(self) -> Conversation:
+        """Kill the CLI: for who records; in a replay it ends as it did."""
+        return self._add("kill")
 
     def _add(self, verb: str, *words: str) -> Conversation:
         self.steps.append(Step(verb, words))
@@ -131,20 +152,31 @@ class Talk:
         cwd: Where its sessions are opened.
         backend: By whom they are served; None: the first there is.
         gate: Opens a gate of the scripted model.
+        kill: Kills the CLI.
     """
 
     def __init__(
-        self, client: Client, cwd: str, backend: str | None = None, gate: Callable[[str], None] = lambda name: None
+        self,
+        client: Client,
+        cwd: str,
+        backend: str | None = None,
+        gate: Callable[[str], None] = lambda name: None,
+        kill: Callable[[], None] = lambda: None,
     ) -> None:
         self._client = client
         self._cwd = cwd
         self._backend = backend
         self._gate = gate
+        self._kill = kill
         self._sessions: dict[str, str] = {}
         self._name = "one"
         self._turns: dict[str, Prompted] = {}
         self._opened = 0
         """How much had been heard before a session was opened last."""
+        self._servers: list[JsonObject] = []
+        """Of the session that is opened next."""
+        self._images: list[JsonObject] = []
+        """Of the next prompt."""
         self._offered = False
         """Whether the answer to that told its commands."""
 
@@ -170,7 +202,9 @@ class Talk:
         try:
             if step.verb == "prompt":
                 turn = self._turns[self._session] = Prompted(self._session, len(self._client.heard))
-                tasks.start_soon(self._client.prompt, turn, words)
+                content: list[JsonObject] = [*self._images, {"type": "text", "text": words}]
+                self._images = []
+                tasks.start_soon(self._client.prompt, turn, content)
                 await checkpoint()  # It is sent by then, ahead of what the next step says.
             else:
                 await _VERBS[step.verb](self, words)
@@ -186,7 +220,7 @@ class Talk:
 
     async def new(self, name: str) -> None:
         """See `Conversation.new`."""
-        params: JsonObject = {"cwd": self._cwd, "mcpServers": []}
+        params: JsonObject = self._place()
         if self._backend is not None:
             params["_meta"] = {"acp-manifold": {"backend": self._backend}}
         self._name = name or "one"
@@ -212,10 +246,24 @@ class Talk:
             titled = [row for row in rows if row.get("title") == self._name]
             self._sessions[self._name] = text((titled or rows)[0], "sessionId")
         self._opened = len(self._client.heard)
-        params: JsonObject = {"sessionId": self._session, "cwd": self._cwd, "mcpServers": []}
+        params: JsonObject = {"sessionId": self._session, **self._place()}
         if replay and self._client.version != 1:
             params["replayFrom"] = {"type": "start"}
         self._offered = "availableCommands" in await self._client.ask(method, params)
+
+    def _place(self) -> JsonObject:
+        servers, self._servers = self._servers, []
+        return {"cwd": self._cwd, "mcpServers": servers}
+
+    async def server(self, words: str) -> None:
+        """See `Conversation.server`."""
+        name, command, *args = words.split(" ")
+        self._servers.append({"type": "stdio", "name": name, "command": command, "args": args, "env": []})
+
+    async def image(self, words: str) -> None:
+        """See `Conversation.image`."""
+        kind, _, data = words.partition(" ")
+        self._images.append({"type": "image", "mimeType": kind, "data": data})
 
     async def on(self, name: str) -> None:
         """See `Conversation.on`."""
@@ -223,8 +271,13 @@ class Talk:
 
     async def hear(self, words: str) -> None:
         """See `Conversation.hear`."""
-        session = self._session
-        await self._client.until(lambda: words in self._client.said(session) or None, f"{words!r} said")
+        session, turn = self._session, self._turns.get(self._session)
+        start = turn.heard if turn is not None else 0
+        await self._client.until(lambda: words in self._client.said(session, start) or None, f"{words!r} said")
+
+    async def told(self, words: str) -> None:
+        """See `Conversation.told`."""
+        await self._client.until(lambda: self._client.tells(words) or None, f"{words!r} told")
 
     async def ready(self, words: str) -> None:
         """See `Conversation.ready`."""
@@ -303,6 +356,10 @@ class Talk:
         if "error" not in ending or words not in message:
             raise Unexpected(f"the turn ended otherwise: {message or ending}")
 
+    async def over(self, words: str) -> None:
+        """See `Conversation.over`."""
+        await self._ending()
+
     async def _ending(self) -> JsonObject:
         turn = self._turns[self._session]
         return await self._client.until(lambda: self._client.ending(turn), "end of the turn")
@@ -322,11 +379,15 @@ class Talk:
         """See `Conversation.gate`."""
         self._gate(name)
 
+    async def kill(self, words: str) -> None:
+        """See `Conversation.kill`."""
+        self._kill()
+
 
 _VERBS = {
     name: getattr(Talk, name)
     for name in (
         *("new", "load", "resume", "on", "hear", "call", "answer", "asked", "cancel", "rename", "title", "set", "end"),
-        *("fail", "list", "close", "gate", "ready"),
+        *("fail", "over", "list", "close", "gate", "kill", "ready", "told", "server", "image"),
     )
 }

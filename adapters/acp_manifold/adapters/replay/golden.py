@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from acp_manifold.translators.narrow import JsonObject, is_list, is_object, obj
+from acp_manifold.translators.narrow import JsonObject, as_objects, is_list, is_object, obj, text
 
 LONGEST: Final = 200
 """Characters of a text that are kept; what is longer is told by its length."""
@@ -26,7 +26,7 @@ _ID: Final = re.compile(
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 
 _LEFT_OUT: Final = frozenset({"agentInfo", "info", "availableCommands", "configOptions", "modes"})
-"""Members that tell the version of the agent, or what is known of options and commands at that moment."""
+"""Members that tell the version of the agent, or what is known of options and commands then: see `settings`."""
 
 
 class Normal:
@@ -72,13 +72,58 @@ def transcript(heard: Iterable[JsonObject], places: Mapping[str, str]) -> str:
         places: Folders, with what stands for each, such as `{cwd: "<cwd>"}`.
     """
     normal = Normal(places)
-    told = (message for message in heard if not _tells_of_itself(message))
+    told = (message for message in heard if not _sets(message))
     return "".join(f"{json.dumps(normal.value(message), ensure_ascii=False)}\n" for message in told)
 
 
-def _tells_of_itself(message: JsonObject) -> bool:
+def _sets(message: JsonObject) -> bool:
+    """Whether it is an update that comes when it comes, beside the conversation."""
     update = obj(obj(message, "params"), "update")
     return update.get("sessionUpdate") in ("available_commands_update", "config_option_update")
+
+
+def settings(heard: Iterable[JsonObject]) -> dict[str, JsonObject]:
+    """By session, in the order in which they come: its options, modes and commands as they were told last.
+
+    When they are told is not the conversation's, and how often is chance: what they are in the end is neither. Of an
+    option there are its name, what holds and what can be chosen.
+    """
+    found: dict[str, JsonObject] = {}
+    for message in heard:
+        params, result = obj(message, "params"), obj(message, "result")
+        session = text(params, "sessionId") or text(result, "sessionId") or text(message, "session")
+        for told in (result, obj(params, "update")):
+            if session and (parts := _settings_in(told)):
+                found[session] = {**found.get(session, {}), **parts}
+    return found
+
+
+def _settings_in(told: JsonObject) -> JsonObject:
+    parts: JsonObject = {}
+    if "configOptions" in told:
+        parts["options"] = {
+            text(option, "id") or text(option, "configId"): {
+                "name": option.get("name"),
+                "holds": option.get("currentValue"),
+                "of": list(_values(option)),
+            }
+            for option in as_objects(told["configOptions"])
+        }
+    if "modes" in told:
+        modes = obj(told, "modes")
+        ids = [text(mode, "id") for mode in as_objects(modes.get("availableModes"))]
+        parts["modes"] = {"holds": modes.get("currentModeId"), "of": ids}
+    if told.get("sessionUpdate") == "current_mode_update":
+        parts["mode"] = told.get("currentModeId")
+    if "availableCommands" in told:
+        parts["commands"] = [text(command, "name") for command in as_objects(told.get("availableCommands"))]
+    return parts
+
+
+def _values(option: JsonObject) -> Iterator[str]:
+    """What can be chosen, in groups or not."""
+    for choice in as_objects(option.get("options")):
+        yield from _values(choice) if "options" in choice else (text(choice, "value"),)
 
 
 def compare(path: Path, now: str, *, update: bool) -> str | None:

@@ -84,7 +84,7 @@ class Lane:
         self.story = story
         self.at = 0
         """The step that is next."""
-        self.how: str | None = None
+        self.ended: Ended | None = None
         """How the CLI has ended by itself; who starts it again takes that off."""
         self.path_of: Callable[[str], Path | None] = _nowhere
         """The file for one that was recorded; None: nothing is to be written."""
@@ -100,7 +100,10 @@ class Lane:
         self._given: list[_Given] = []
         self._woken = anyio.Event()
         self._broken: str | None = None
-        self._running = False
+        self.running = False
+        """Whether a turn runs."""
+        self._past: set[int] = set()
+        """Ends of the CLI that have come already."""
         self._turn = ""
         self._open = 0
         """Questions that wait for a person."""
@@ -131,6 +134,19 @@ class Lane:
         if found is not None and len(same or alike) > 1:
             self._asides.remove(found)
         return found
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is more to say or to hear."""
+        return any(isinstance(step, Spoken | Heard) for step in self.story.steps[self.at :])
+
+    def is_past(self, ended: Ended) -> None:
+        """The CLI has ended so, wherever the session was: no turn runs, and it does not end so again."""
+        self._past.add(ended.number)
+        self.ended = None
+        self.running = False
+        self._open = 0
+        self._unanswered.clear()
 
     @property
     def asking(self) -> bool:
@@ -170,7 +186,7 @@ class Lane:
                     return
                 self.at += 1
                 continue
-            if isinstance(step, Heard):
+            if isinstance(step, Heard | Ended):
                 if self._speed is not None:
                     await self._clock.until(step.t)
                 told += 1
@@ -178,19 +194,21 @@ class Lane:
                     await checkpoint()
             self.at += 1
             if isinstance(step, Ended):
-                self.how = step.how
+                if step.number in self._past:
+                    continue
+                self.ended = step
                 return
             if isinstance(step, Stored):
                 self._store(self.at - 1, step)
             else:
                 self._heard(step, say)
-        if self._running and self._broken is None:
+        if self.running and self._broken is None:
             why = self._cut or "nothing more was recorded, though the turn was not over"
             self._say(self._break(f"the recording {self._where} ends here: {why}"), say)
 
     def _heard(self, step: Heard, say: Callable[[bytes], None]) -> None:
         if step.ends:
-            self._running = False
+            self.running = False
         elif step.asks:
             self._open += 1
         self._turn = step.turn or self._turn
@@ -217,7 +235,7 @@ class Lane:
         if step.said.method == "answer":
             self._open = max(0, self._open - 1)
         if self._dialect.begins(step.said):
-            self._running = True
+            self.running = True
             self._turn = str(now)
         self._store_with(step.said)
         return True
@@ -229,7 +247,7 @@ class Lane:
                 if _is(given, step):
                     self._given.remove(given)
                     return given
-            if not self._given and (self._open or not self._running):
+            if not self._given and (self._open or not self.running):
                 deadline = None
             elif deadline is None:
                 deadline = self._clock.moment(step.t) + PATIENCE
@@ -263,9 +281,9 @@ class Lane:
         said = [
             line for each in (*asked, *(each.said for each in given)) for line in self._dialect.refusal(each, words)
         ]
-        if self._running:
+        if self.running:
             said += self.failure(words)
-        self._running = False
+        self.running = False
         self._woken.set()
         return said
 

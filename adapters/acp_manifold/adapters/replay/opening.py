@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from acp_manifold.adapters.replay.argument import files, parse
 from acp_manifold.adapters.replay.sessions import Recorded, sessions_of
@@ -12,18 +14,28 @@ from acp_manifold.bridge.backend import Backend
 from acp_manifold.bridge.backends import NoBackend
 from acp_manifold.bridge.recording.reader import BadRecording, Recording, read
 
-_KNOWN = ("claude", "claude-tui", "codex")
+logger = logging.getLogger(__name__)
+
+PLAYED: Final = ("claude", "codex")
+"""The backends whose recordings can be replayed. Of any other what a CLI shows on its screen would be missing."""
 
 
 def opened(argument: str) -> Sequence[Backend]:
     """See `replay`."""
     path, speed = parse(argument)
     recordings = _read_all(files(path))
+    recorded = _names(recordings)
+    others = ", ".join(name for name in recorded if name not in PLAYED)
+    if not any(name in PLAYED for name in recorded):
+        held = f"sessions of {others} alone" if others else "no session"
+        raise NoBackend(f"{path} holds {held}; what can be replayed are those of {' and '.join(PLAYED)}")
+    if others:
+        logger.warning("%s: sessions of %s are left out: they can't be replayed", path, others)
     stage = Stage()
     backends: list[Backend] = []
-    for name in _names(recordings):
+    for name in (name for name in recorded if name in PLAYED):
         sessions = _sessions(recordings, name)
-        version = next((found for r in recordings if (found := r.header.clis.get(name))), None)
+        version = next((told for r in recordings if (told := r.header.clis.get(name))), None)
         if name == "codex":
             from acp_manifold.adapters.replay.codex import ReplayedCodex
 
@@ -32,9 +44,6 @@ def opened(argument: str) -> Sequence[Backend]:
             from acp_manifold.adapters.replay.claude import ReplayedClaude
 
             backends.append(ReplayedClaude(stage, sessions, speed, version))
-    if not backends:
-        stage.close()
-        raise NoBackend(f"{path} holds nothing of {', '.join(_KNOWN)} that could be replayed")
     return backends
 
 
@@ -50,9 +59,10 @@ def _names(recordings: Sequence[Recording]) -> list[str]:
     found: dict[str, None] = {}
     for recording in recordings:
         for entry in recording.entries:
-            if entry.leg == "backend":
-                found[entry.backend or recording.header.backend or ""] = None
-    return [name for name in found if name in ("claude", "codex")]
+            backend = entry.backend or recording.header.backend
+            if entry.leg == "backend" and backend is not None:
+                found[backend] = None
+    return list(found)
 
 
 def _sessions(recordings: Sequence[Recording], name: str) -> list[Recorded]:

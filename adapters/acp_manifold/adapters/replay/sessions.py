@@ -25,6 +25,8 @@ class Recorded(NamedTuple):
     """Where it worked, if that is known."""
     new: bool
     """Whether it was begun in the recording; else it was there before."""
+    known: bool
+    """Whether a client was told of it."""
     entries: tuple[Entry, ...]
     titles: tuple[str, ...]
     """Those that clients gave."""
@@ -51,6 +53,7 @@ def sessions_of(recording: Recording, backend: str) -> list[Recorded]:
             str(recording.path),
             opened.get(session) or _cwd(of_it),
             session in begun or session not in opened,
+            session in opened,
             tuple(of_it),
             titles,
             recording.cut,

@@ -51,7 +51,10 @@ class Ended(NamedTuple):
     """The process ended by itself."""
 
     t: float
+    number: int
     how: str
+    stderr: str
+    """The last that it said there."""
 
 
 Step: TypeAlias = Heard | Spoken | Stored | Ended
@@ -85,7 +88,7 @@ def story(entries: Iterable[Entry], dialect: Dialect) -> Story:
         elif entry.leg == "bridge":
             note = entry.line or {}
             if text(note, "note") == "exit" and not flag(note, "asked"):
-                steps.append(Ended(entry.t, text(note, "how", "ended")))
+                steps.append(Ended(entry.t, entry.number, text(note, "how", "ended"), text(note, "stderr")))
         elif entry.dir == "out":
             said = dialect.said(entry.line or {})
             if said.kind == "talk":

@@ -10,7 +10,7 @@ from acp_manifold.adapters.replay.lane import Lane
 from acp_manifold.adapters.replay.sessions import ALL, Recorded, session_of
 from acp_manifold.adapters.replay.steps import Heard, story
 from acp_manifold.bridge.recording.format import Entry
-from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, flag, obj, text
+from acp_manifold.translators.narrow import JsonObject, as_int, as_objects, as_str, flag, obj, text
 
 _UNPLAYED: Final = ("thread/closed",)
 """Notifications that come by themselves here when their time has come."""
@@ -118,14 +118,28 @@ def _merged(sessions: Sequence[Recorded]) -> list[Recorded]:
             place = _owner(found, session.where, entry)
             if place is None and found:
                 place = 0  # Said before there was any.
-            if session.id == ALL and not _is_notice(entry):
+            if (process := _ended(entry)) is not None:
+                for end, other in enumerate(found):
+                    if other.where == session.where and any(each.process == process for each in other.entries):
+                        found[end] = _with(other, entry)
+            elif session.id == ALL and not _is_notice(entry):
                 asides.append(entry)
             elif place is not None:
-                entries = sorted((*found[place].entries, entry), key=lambda each: each.t)
-                found[place] = found[place]._replace(entries=tuple(entries))
+                found[place] = _with(found[place], entry)
     if sessions:
-        found.append(Recorded(ALL, "codex", sessions[0].where, None, False, tuple(asides), (), None))
+        found.append(Recorded(ALL, "codex", sessions[0].where, None, False, False, tuple(asides), (), None))
     return found
+
+
+def _with(session: Recorded, entry: Entry) -> Recorded:
+    entries = sorted((*session.entries, entry), key=lambda each: each.t)
+    return session._replace(entries=tuple(entries))
+
+
+def _ended(entry: Entry) -> int | None:
+    """Which process ended, if an entry says that one did."""
+    note = entry.line or {}
+    return as_int(note.get("process")) if entry.leg == "bridge" and note.get("note") == "exit" else None
 
 
 def _owner(sessions: Sequence[Recorded], where: str, entry: Entry) -> int | None:

@@ -9,6 +9,8 @@ from typing import Final
 
 import anyio
 
+from acp_manifold.adapters.replay.steps import Ended
+from acp_manifold.bridge.process import last_words
 from acp_manifold.bridge.taps import NOWHERE, Place, taps
 from acp_manifold.translators.narrow import JsonObject, as_object
 
@@ -33,7 +35,7 @@ class Replayed:
         self.unused = False
         self._speed = speed
         self._pid = next(_PIDS)
-        self._how = "was ended"
+        self._ended = Ended(0.0, 0, "was ended", "")
         self._exited = anyio.Event()
         self._said: list[JsonObject] = []
         """What we said and nobody has looked at yet."""
@@ -52,14 +54,14 @@ class Replayed:
 
     @property
     def stderr_tail(self) -> str:
-        """Nothing: a recording holds no stderr."""
-        return ""
+        """What it said for people before it ended by itself."""
+        return self._ended.stderr
 
     def send(self, line: bytes) -> None:
         """Say one line."""
-        if self.place.tap is not None:
-            self.place.tap("out", line)
         if not self.exited:
+            if self.place.tap is not None:
+                self.place.tap("out", line)
             self._said.append(as_object(json.loads(line)))
             self._stirred.set()
 
@@ -89,21 +91,26 @@ class Replayed:
         return 0
 
     def last_words(self) -> str:
-        """Nothing: what was said on stderr is not recorded."""
-        return ""
+        """The last of that, to stand behind a sentence; "" for nothing."""
+        return last_words(self._ended.stderr)
+
+    @property
+    def how(self) -> str:
+        """How it ended, as the end of a sentence, without what it said."""
+        return self._ended.how
 
     def describe_exit(self) -> str:
-        """How it ended, as the end of a sentence."""
-        return self._how
+        """How it ended, as the end of a sentence, and the last it said on stderr."""
+        return f"{self.how}{self.last_words()}"
 
     async def kill(self) -> None:
         """End it at once."""
-        self.end("was ended")
+        self.end()
 
-    def end(self, how: str) -> None:
-        """End it."""
+    def end(self, ended: Ended | None = None) -> None:
+        """End it, as it was recorded, or because it is no longer wanted."""
         if not self.exited:
-            self._how = how
+            self._ended = ended or self._ended
             self._exited.set()
 
     def say(self, line: bytes) -> None:

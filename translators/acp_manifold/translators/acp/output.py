@@ -82,7 +82,7 @@ class ToolOutputs:
         final = update.status in ENDED
         if running is None:
             # Nothing but a command prints; what else calls hold, a diff of megabytes maybe, is not kept.
-            if not final and update.content and isinstance(update, ToolCall) and update.kind == "execute":
+            if not final and update.content and update.kind == "execute":
                 self._running[update.id] = _Running(update.content)
             return update
         if update.content is not None:

@@ -161,6 +161,13 @@ def added_content(attachment: JsonObject) -> list[Content]:
     return _sent({"content": attachment.get("prompt")})
 
 
+def attached_content(record: JsonObject) -> list[Content]:
+    """What was sent along with a slash command; Claude Code 2.1.332 keeps it beside what it makes of the command."""
+    blocks = _blocks(record, "text", "image", "document")
+    texts = [Text(said) for block in blocks if is_context(said := text(block, "text"))]
+    return restored([*texts, *(content for block in blocks if (content := _content(block)) is not None)])
+
+
 def _sent(message: JsonObject) -> list[Content]:
     # What was typed into the interactive program is one string; blocks are those of a client.
     of_client = isinstance(message.get("content"), list)

@@ -64,6 +64,14 @@ class Subagents:
             told += [*self.ended(inner, lost), OfSubagent(call_id, ToolCallUpdate(inner, status=lost))]
         return [*told, within(parent, Subagent(call_id, "idle", stop_reason=_STOP_REASONS.get(status)))]
 
+    def runs(self, call_id: str) -> bool:
+        """Whether a call has begun a sub-agent that has not ended."""
+        return call_id in self._running
+
+    def maker(self, call_id: str) -> str | None:
+        """The call that began the sub-agent which has made this one; None if it is open and no sub-agent's, or over."""
+        return self._calls[call_id][0] if call_id in self._calls else None
+
     def last_words(self, call_id: str) -> str | None:
         """What the agent of this call said last, if it still runs: the result of one that runs in the background."""
         return self._words.get(call_id)
@@ -89,6 +97,8 @@ class Subagents:
 
     def _call(self, agent: str, block: JsonObject) -> list[Update]:
         call_id, name, tool_input = text(block, "id"), text(block, "name"), obj(block, "input")
+        if call_id in self._calls:
+            return []
         self._calls[call_id] = (agent, name)
         told: list[Update] = [OfSubagent(agent, tools.call(call_id, name, tool_input, self._cwd))]
         return told + (self.begun(call_id, tool_input, agent) if name in tools.AGENT_TOOLS else [])

@@ -67,6 +67,8 @@ class TerminalConversation(Conversation):
         """Calls of the hook `PreToolUse`, the last ones."""
         self.outputs: dict[str, str] = {}
         """The files that background commands print into, by the id of the task."""
+        self._begun_by: dict[str, str] = {}
+        """Sub-agent -> the call that began it."""
         self._window = 0
         """Tokens that the context can hold, as far as the program has told."""
         self._cost: object = None
@@ -121,16 +123,21 @@ class TerminalConversation(Conversation):
             "input": tool_input,
             "tool_use_id": next(ids, ""),
             "permission_suggestions": request.get("permission_suggestions"),
+            "agent_id": request.get("agent_id"),
         }
 
     def has_call(self, call_id: str) -> bool:
         """Whether a tool call was told, and its end was not."""
-        return call_id in self._calls
+        return call_id in self._calls or self._agents.maker(call_id) is not None
+
+    def has_agent(self, call_id: str) -> bool:
+        """Whether a call was told that began a sub-agent, and not the agent's end."""
+        return self._agents.runs(call_id)
 
     def begin_asked(self, request: JsonObject) -> list[Update]:
         """The tool call that is asked about, if its record has not come yet."""
         call_id = text(request, "tool_use_id")
-        if not call_id or call_id in self._calls:
+        if not call_id or self.has_call(call_id):
             return []
         block: JsonObject = {
             "type": "tool_use",
@@ -138,7 +145,20 @@ class TerminalConversation(Conversation):
             "name": text(request, "tool_name"),
             "input": obj(request, "input"),
         }
-        return self.feed(Assistant("", [block], {}, "", None, None))
+        return self.feed(Assistant("", [block], {}, "", self._begun_by.get(text(request, "agent_id")), None))
+
+    def recorded_of(self, agent_id: str, call_id: str, record: JsonObject) -> list[Update]:
+        """A record that was appended to the transcript of a sub-agent, with the call that began it."""
+        self._begun_by[agent_id] = call_id
+        message = obj(record, "message")
+        blocks = message_blocks(message)
+        if record.get("type") == "assistant":
+            name = text(message, "id") or text(record, "uuid")
+            return self.feed(Assistant(name, blocks, {}, "", call_id, None))
+        if record.get("type") == "user":
+            # What it was asked is in the call.
+            return self.feed(User(blocks, call_id, record.get("toolUseResult")))
+        return []
 
     def recorded(self, record: JsonObject) -> list[Update]:
         """A record that was appended to the transcript."""
@@ -221,7 +241,7 @@ class TerminalConversation(Conversation):
         if begun.output is not None:
             self.outputs[begun.frame.id] = begun.output
         self.feed(begun.frame)
-        self.feed(TasksRunning({task.id: task.title for task in self.tasks.all()} | {begun.frame.id: ""}))
+        self.feed(TasksRunning({task.id: task.title for task in self.tasks.all()} | {begun.frame.id: begun.title}))
 
     def _commanded(self, record: JsonObject) -> list[Update]:
         """A record of a slash command, or of what it printed; only of one that a prompt is."""

@@ -20,6 +20,7 @@ from acp_manifold.translators.narrow import JsonObject, as_int, as_objects, as_s
 from acp_manifold.translators.updates import (
     Compaction,
     MessageChunk,
+    OfSubagent,
     OwnTurn,
     Prompt,
     Text,
@@ -138,6 +139,11 @@ class Conversation:
         """The one open call of a tool whose name begins so; None if there is none, or several."""
         open_calls = [call_id for call_id, call in self._calls.items() if call.name.startswith(tools_begin)]
         return open_calls[0] if len(open_calls) == 1 else None
+
+    def placed(self, update: ToolCallUpdate) -> Update:
+        """What is told of a call, in the conversation of the sub-agent that has made it, if one did."""
+        maker = self._agents.maker(update.id)
+        return OfSubagent(maker, update) if maker is not None else update
 
     def end_open_calls(self, status: ToolEnd) -> list[Update]:
         """The updates that end every call of the turn still open, because nothing will come of them."""
