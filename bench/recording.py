@@ -13,10 +13,13 @@ from acp_manifold.adapters.replay.agent import command
 from acp_manifold.translators.narrow import JsonObject
 
 from .contestants import Cli, Contestant, ours
-from .work import run_once
+from .work import cpu_per_word
 
 UPDATES = 10_000
 """Words of the turn that is recorded and replayed."""
+
+LEAST_RUNS = 7
+"""How often the cost of a recording is measured at least: it is some percent, and single runs differ by 20."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +37,14 @@ class Recorded:
 
 
 async def measure(cli: Cli, env: Mapping[str, str], cwd: Path, log: Path, *, runs: int, words: int) -> Recorded:
-    """Measure with one CLI; with and without a recording in turn, the median of `runs` counts."""
+    """Measure with one CLI; with and without a recording in turn, the median of `runs` counts, or of `LEAST_RUNS`."""
     plain = ours(cli)
     path = log.with_name(f"{cli}.jsonl")
     recording = replace(plain, command=(*plain.command, "--record", str(path)))
     cpu: dict[bool, list[float]] = {False: [], True: []}
-    for _ in range(runs):
+    for _ in range(max(runs, LEAST_RUNS)):
         for contestant in (plain, recording):
-            figures = await run_once(contestant, env, cwd, log, words=words, many=False)
-            cpu[contestant is recording].append(figures.cpu_per_word)
+            cpu[contestant is recording].append(await cpu_per_word(contestant, env, cwd, log, words=words))
     live = await _turn(recording, env, cwd, log)
     played = replace(plain, command=tuple(command(path)))
     replayed = await _turn(played, env, cwd, log)

@@ -22,6 +22,9 @@ T = TypeVar("T")
 TITLES = 40
 """How often a title is set."""
 
+REST = 1.0
+"""Seconds between a long turn and the first title: what a CLI still does for the turn is not the title's cost."""
+
 MANY = 8
 """Sessions at once in the tests of memory and of streaming."""
 
@@ -114,8 +117,9 @@ async def run_once(
             await editor.prompt(session, "Say a few words SAY[5]")
             figures.first_token = ears.first[session] - begun
             _, figures.short_prompt = await _timed(lambda: editor.prompt(session, "And a few more SAY[5]"))
-            await _stream(editor, ears, session, words, figures)
+            figures.cpu_per_word = await _stream(editor, ears, session, words)
             if contestant.renames:
+                await anyio.sleep(REST)
                 figures.set_title = await titles(editor, session)
             figures.pss_one = pss_mb(editor.pid)
             if contestant.renames and contestant.ours:
@@ -127,12 +131,24 @@ async def run_once(
     return figures
 
 
-async def _stream(editor: Editor, ears: _Ears, session: str, words: int, figures: Figures) -> None:
+async def cpu_per_word(contestant: Contestant, env: Mapping[str, str], cwd: Path, log: Path, *, words: int) -> float:
+    """Seconds of CPU that the agent's process takes for each of so many words of a turn; else as `run_once`."""
+    ears = _Ears()
+    with anyio.fail_after(_LIMIT):
+        async with start(contestant.command, env, log, ears.hear, allow) as editor:
+            await editor.initialize()
+            session = await editor.new_session(str(cwd), contestant.backend)
+            await editor.prompt(session, "Say a few words SAY[5]")
+            return await _stream(editor, ears, session, words)
+
+
+async def _stream(editor: Editor, ears: _Ears, session: str, words: int) -> float:
     heard, before = ears.words[session], cpu_seconds(editor.pid)
     await editor.prompt(session, f"Say a lot SAY[{words}]")
-    figures.cpu_per_word = (cpu_seconds(editor.pid) - before) / words
+    cpu = (cpu_seconds(editor.pid) - before) / words
     heard = ears.words[session] - heard
     assert heard == words, f"{words} words were streamed and {heard} heard"
+    return cpu
 
 
 async def titles(editor: Editor, session: str) -> float:

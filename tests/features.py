@@ -291,7 +291,7 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature(
         "its rows with model, source of a copy, cost",
-        "yes, the cost once the CLI has ended",
+        "yes",
         "yes: the model; its list has no others",
         "yes",
         "",
@@ -511,6 +511,8 @@ FEATURES: tuple[Feature, ...] = (
         (
             *_UPDATES,
             "live/test_subagents.py::test_codex_sub_agents_are_sessions_of_their_own_and_nothing_of_them_is_the_parents",
+            "live/test_subagents.py::"
+            "test_claude_codes_sub_agents_are_conversations_of_their_own_and_prompts_go_on_beside_them",
         ),
     ),
     Feature(
@@ -592,7 +594,7 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature(
         "[the interactive program as a backend](#the-interactive-program), `--backend claude-tui`",
-        "yes: prompts, pictures, tools, permissions, questions, titles, commands, modes, models, background",
+        "yes: prompts, pictures, tools, questions, titles, commands, modes, models, background, sub-agents",
         "no",
         "no",
         "no",

@@ -17,6 +17,23 @@ print(*sorted({"asyncio", "anyio", "dataclasses", "pydantic", "click", "sqlite3"
 """
 
 
+EARLY = """
+import sys
+import acp_manifold.bridge.cli
+from acp_manifold.bridge.plugins import plugins
+from acp_manifold.bridge.serve import EARLY
+print(*sorted(name for name, plugin in plugins(EARLY).items() if callable(plugin.load())))
+print(*sorted({"typing", "logging", "pathlib", "json", "shutil", "acp_manifold.bridge.backend"} & set(sys.modules)))
+"""
+
+
+def test_an_app_server_is_started_before_nearly_everything_is_imported() -> None:
+    done = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, check=True, timeout=60)
+    begun, heavy = done.stdout.split("\n")[:2]
+    assert begun == "codex"
+    assert heavy == ""
+
+
 def test_backends_are_found_before_the_event_loop_is_imported() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=60)
     found, heavy = done.stdout.split("\n")[:2]

@@ -356,9 +356,6 @@ class ScriptedBackend:
     def program(self) -> Program | None:
         return Program(("true",), "test")
 
-    def prestart(self) -> None:
-        pass
-
     @asynccontextmanager
     async def running(self, host: Host) -> AsyncGenerator[None]:
         self._host = host

@@ -51,7 +51,7 @@ def test_a_cli_that_is_not_installed_is_absent_and_none_at_all_says_what_to_inst
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from acp_manifold.adapters.claude import ClaudeBackend
-    from acp_manifold.adapters.codex import CodexBackend
+    from acp_manifold.adapters.codex.backend import CodexBackend
 
     def missing(_backend: object) -> None:
         return None

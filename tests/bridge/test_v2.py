@@ -169,23 +169,41 @@ async def test_a_question_says_what_it_is_about_and_holds_the_session_up(tmp_pat
         assert states(editor, session) == ["running", "requires_action", "running", "idle"]
 
 
-async def test_a_turn_that_fails_with_its_question_open_says_so_once_that_is_taken_back(tmp_path: Path) -> None:
+async def test_a_turn_that_breaks_while_it_asks_says_why_it_ended(tmp_path: Path) -> None:
     async with at_work(tmp_path) as (editor, session, cli):
         took(cli, "go")
-
-        async def ask() -> None:
-            await cli.events.ask(QUESTION)
-
         async with anyio.create_task_group() as tg:
-            tg.start_soon(ask)
-            await editor.question()
-            cli.fail(BackendFault("it broke"))
-            await editor.round_trip()
-            assert states(editor, session)[-1] == "requires_action"
-            tg.cancel_scope.cancel()
-        idle = await editor.idle(session)
-        assert idle["error"] == {"code": -32603, "message": "it broke"}
-        assert states(editor, session)[-1] == "idle"
+            tg.start_soon(cli.events.ask, QUESTION)
+            question = await editor.question()
+            cli.die("the CLI is gone")
+            idle = await editor.idle(session)
+            assert idle["error"] == {"code": -32603, "message": "the CLI is gone"}
+            await editor.wait_for(lambda line: line.get("method") == "$/cancel_request")
+            question.answer("yes")
+        await editor.round_trip()
+        assert states(editor, session) == ["running", "requires_action", "idle"]
+
+
+async def test_what_asks_in_the_background_holds_nothing_up(tmp_path: Path) -> None:
+    async with at_work(tmp_path) as (editor, session, cli):
+        took(cli, "go")
+        cli.finish()
+        await editor.idle(session)
+        async with anyio.create_task_group() as tg:
+            tg.start_soon(cli.events.ask, QUESTION)
+            question = await editor.question()
+            cli.go_on_behind("t1", "c1")
+            cli.end_behind("t1")
+            # A turn that begins now is held up by it as far as anybody can tell.
+            editor.prompt(session, "on")
+            await cli.prompted()
+            took(cli, "on", "u2")
+            question.answer("yes")
+        cli.finish()
+        await editor.idle(session, 2)
+        assert states(editor, session)[:2] == ["running", "idle"]
+        assert states(editor, session)[-3:] == ["requires_action", "running", "idle"]
+        assert set(states(editor, session)[2:-3]) <= {"idle"}
 
 
 async def test_a_v1_and_a_v2_client_hear_the_same_turn_each_in_its_words(tmp_path: Path) -> None:

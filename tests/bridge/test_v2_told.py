@@ -9,6 +9,8 @@ import pytest
 
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 from acp_manifold.translators.updates import (
+    Command,
+    Commands,
     Diff,
     Image,
     MessageChunk,
@@ -129,6 +131,28 @@ async def test_resume_tells_title_and_state_ahead_of_its_answer_and_the_history_
             if replay
             else []
         )
+
+
+async def test_commands_that_are_known_stand_in_the_answer_and_nowhere_else(tmp_path: Path) -> None:
+    alpha = ScriptedBackend()
+    async with editors(alpha, versions=(2, 2, 1)) as (first, second, old):
+        session = await first.new(tmp_path)
+        alpha.sessions[0].events.update(Commands((Command("go", "goes", "where"),)))
+        await first.round_trip()
+        (told,) = first.updates(session, "available_commands_update")
+        for editor in (first, second):
+            answer = await editor.request("session/resume", sessionId=session, cwd=str(tmp_path), mcpServers=[])
+            assert answer["availableCommands"] == told["availableCommands"]
+        assert len(first.updates(session, "available_commands_update")) == 1
+        assert second.updates(session, "available_commands_update") == []
+        answer = await old.request("session/resume", sessionId=session, cwd=str(tmp_path), mcpServers=[])
+        assert "availableCommands" not in answer
+        await old.round_trip()
+        assert len(old.updates(session, "available_commands_update")) == 1
+        alpha.sessions[0].events.update(Commands(()))
+        for editor in (first, second, old):
+            await editor.round_trip()
+            assert editor.updates(session, "available_commands_update")[-1]["availableCommands"] == []
 
 
 async def test_a_history_in_mid_turn_is_followed_by_what_the_turn_says_on(tmp_path: Path) -> None:

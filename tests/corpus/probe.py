@@ -1,11 +1,9 @@
 """An MCP server with one tool, for scenarios. Plain Python: it runs as a program of its own, far from this tree."""
 
-from __future__ import annotations
-
 import json
 import sys
 
-RESULTS: dict[str, object] = {
+RESULTS: dict[str, dict[str, object]] = {
     "initialize": {
         "protocolVersion": "2025-03-26",
         "capabilities": {"tools": {}},
@@ -18,6 +16,6 @@ RESULTS: dict[str, object] = {
 for line in sys.stdin:
     asked = json.loads(line)
     if "id" in asked:
-        answer: dict[str, object] = {"jsonrpc": "2.0", "id": asked["id"], "result": RESULTS.get(asked["method"], {})}
+        answer = {"jsonrpc": "2.0", "id": asked["id"], "result": RESULTS.get(asked["method"], {})}
         sys.stdout.write(f"{json.dumps(answer)}\n")
         sys.stdout.flush()

@@ -23,8 +23,18 @@ from tests.schema import SchemaViolation, schema
 T = TypeVar("T")
 Id: TypeAlias = int | str | None
 
+STOPPED = {1: "failed", 2: "cancelled"}
+"""The status of a tool call that was stopped, by version: v1 has no word for it."""
+
 ANSWER_LIMIT = 40.0
 """Seconds a wait may take, unless a test says otherwise: a CLI starts in half a second, on a busy machine in ten."""
+
+
+def of_sessions(greeting: JsonObject) -> JsonObject:
+    """What an answer to `initialize`, of either version, tells of sessions."""
+    if "capabilities" in greeting:
+        return obj(obj(greeting, "capabilities"), "session")
+    return obj(obj(greeting, "agentCapabilities"), "sessionCapabilities")
 
 
 class AcpError(Exception):
@@ -149,6 +159,8 @@ class Pending:
     def __init__(self, client: Client, request_id: Id, method: str) -> None:
         self.id = request_id
         self.method = method
+        self.session: str | None = None
+        """The session that the params name."""
         self.response: JsonObject | None = None
         self._client = client
 
@@ -230,6 +242,7 @@ class Client:
         """The ids of elicitations that were told to be complete."""
         self.closed = False
         """Whether the agent has closed its output."""
+        self._commands: dict[str, list[JsonObject]] = {}
         self._ids = count(1)
         self._pending: dict[tuple[type, Id], Pending] = {}
         self._outgoing: list[bytes] = []
@@ -263,6 +276,7 @@ class Client:
 
     def _start(self, pending: Pending, params: object) -> Pending:
         self._pending[type(pending.id), pending.id] = pending
+        pending.session = text(as_object(params), "sessionId") or None
         self.send({"jsonrpc": "2.0", "id": pending.id, "method": pending.method, "params": params})
         return pending
 
@@ -366,6 +380,10 @@ class Client:
         printed = [b64decode(text(body, "data")).decode() for body in self.heard(session, "terminal_output_chunk")]
         return "".join([*printed, *(text(obj(item, "content"), "text") for item in bodies)])
 
+    def commands(self, session: str) -> list[JsonObject]:
+        """The slash commands that the session was told to have last."""
+        return self._commands.get(session, [])
+
     def titles(self, session: str) -> list[object]:
         """The titles the session was announced with, in order."""
         return [body["title"] for body in self.heard(session, "session_info_update") if "title" in body]
@@ -457,11 +475,14 @@ class Client:
         schema(self.version).check(message, answers=pending.method if pending else None)
         if pending is not None:
             pending.response = message
+            self._learn(pending, obj(message, "result"))
         params = obj(message, "params")
         match message.get("method"):
             case "session/update":
                 update = obj(params, "update")
                 self.updates.append(Update(text(params, "sessionId"), text(update, "sessionUpdate"), update))
+                if "availableCommands" in update:
+                    self._commands[text(params, "sessionId")] = as_objects(update["availableCommands"])
             case "session/request_permission":
                 self._ask(message, params)
             case "elicitation/create":
@@ -477,6 +498,12 @@ class Client:
                         question.withdrawn.set()
             case _:
                 pass
+
+    def _learn(self, pending: Pending, answer: JsonObject) -> None:
+        """In v2 the answer that opens a session tells its commands, if they are known by then."""
+        session = text(answer, "sessionId") or pending.session
+        if session is not None and "availableCommands" in answer:
+            self._commands[session] = as_objects(answer["availableCommands"])
 
     def _answered(self, message: JsonObject) -> Pending | None:
         """The request that a response answers; an error to nobody (id null) answers none."""

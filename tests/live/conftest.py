@@ -6,7 +6,7 @@ with `lab` and `started`: `async with started(lab("codex"), "--verbose") as agen
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -50,6 +50,9 @@ def served(about: object) -> tuple[str, ...]:
 @pytest.fixture
 def both(lab: MakeLab, request: pytest.FixtureRequest) -> Lab:
     """The lab with all backends, the one that `agent` runs in; with the one that the test is about in any case."""
+    if "backends" in request.fixturenames:
+        several: Sequence[str] = request.getfixturevalue("backends")
+        return lab(*served("claude-tui" if "claude-tui" in several else None))
     return lab(*served(request.getfixturevalue("backend") if "backend" in request.fixturenames else None))
 
 
@@ -60,6 +63,9 @@ all_and_v2 = pytest.mark.parametrize(
     ("backend", "version"), [("claude", 1), ("claude-tui", 1), ("codex", 1), ("claude", 2), ("codex", 2)]
 )
 """On a test that is the same in both versions, and on every backend: both versions on those served unasked."""
+
+of_claude_and_v2 = pytest.mark.parametrize(("backend", "version"), [("claude", 1), ("claude-tui", 1), ("claude", 2)])
+"""On a test of Claude Code that is the same in both versions, by either of its backends."""
 
 both_and_codex_in_v2 = pytest.mark.parametrize(("backend", "version"), [("claude", 1), ("codex", 1), ("codex", 2)])
 """On a test that is the same in both versions, of what v2 shows alike whoever serves: once, of the quicker CLI."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol, cast
@@ -108,6 +108,13 @@ class World(Protocol):
     def flags(self) -> tuple[str, ...]:
         """What the bridge is started with."""
         ...
+
+
+def beside(lab: Lab) -> Lab:
+    """The same stores for another agent, whose processes can be told from those of the first."""
+    folder = lab.folder / "other-agent"
+    folder.mkdir()
+    return replace(lab, folder=folder, env={**lab.env, "OTHER_AGENT": str(folder)})
 
 
 @asynccontextmanager

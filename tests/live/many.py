@@ -30,7 +30,10 @@ WORDS = 12
 TWO, SIX, EIGHT = (("claude", "codex") * half for half in (1, 3, 4))
 """The backends of so many sessions, in the order of their numbers."""
 
-_SHELL = {"claude": "RUN[{}]", "codex": "RUNESC[{}]"}
+TYPED, EIGHT_TYPED = (("claude-tui", "codex") * half for half in (2, 4))
+"""With those of the interactive program, which has the store of `claude` to itself."""
+
+_SHELL = {"claude": "RUN[{}]", "claude-tui": "RUN[{}]", "codex": "RUNESC[{}]"}
 """A command that each CLI asks about as it is configured out of the box."""
 
 
@@ -78,8 +81,8 @@ class One:
         return Path(self.lab.cwd) / f"made-{self.number}.txt"
 
     def part(self, number: int) -> str:
-        """Some words that no other session and no other part says."""
-        return "".join(f"s{self.number}p{number}w{word} " for word in range(WORDS))
+        """Some words that no other session and no other part says, on a line of their own."""
+        return "".join(f"s{self.number}p{number}w{word} " for word in range(WORDS)) + "\n"
 
     def parts(self, count: int) -> str:
         """The first so many parts."""
@@ -109,7 +112,7 @@ class One:
     def history(self, part: int) -> str:
         """The model request whose prompt was to say this part: all that the CLI knows of the conversation."""
         (body,) = (r.body for r in self.lab.model.requests if r.asked.prompt == self.says(part))
-        return json.dumps(body)
+        return json.dumps(body).replace("\\n", "\n")
 
     async def question(self) -> Question:
         """Wait for an open question, and see that it is about this session's own file."""

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from acp_manifold.translators.acp.requests import TITLE_METHODS
-from acp_manifold.translators.narrow import JsonObject, as_list, as_object, is_object, obj
+from acp_manifold.translators.narrow import JsonObject, as_list, is_object, obj
 from tests.schema import schema
 
-from .client import AcpError, Client
+from .client import AcpError, Client, of_sessions
+from .conftest import both_versions
 from .lab import Lab
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
@@ -131,15 +132,20 @@ async def test_each_method_is_served_if_and_only_if_it_is_advertised(lab_agent: 
     assert promised & accepted <= served
 
 
-async def test_each_kind_of_content_is_taken_if_and_only_if_it_is_advertised(lab_agent: Client, both: Lab) -> None:
+@both_versions
+async def test_each_kind_of_content_is_taken_if_and_only_if_it_is_advertised(
+    lab_agent: Client, both: Lab, version: int
+) -> None:
+    lab_agent.version = version
     greeting = await lab_agent.initialize()
-    takes = obj(obj(greeting, "agentCapabilities"), "promptCapabilities")
+    takes = obj(obj(greeting, "agentCapabilities"), "promptCapabilities") or obj(of_sessions(greeting), "prompt")
     session = await lab_agent.new_session(both.cwd, "codex")
     for kind, block in BLOCKS.items():
-        prompt = [{"type": "text", "text": "SAY[1]"}, block]
-        turn = lab_agent.start("session/prompt", {"sessionId": session, "prompt": prompt})
-        if takes.get(kind):
+        prompt: list[JsonObject] = [{"type": "text", "text": "SAY[1]"}, block]
+        turn = lab_agent.say(session, prompt)
+        if takes.get(kind) in (True, {}):
             assert (await turn.answer())["stopReason"] == "end_turn", kind
         else:
             assert (await turn.error()).code == -32602, kind
-    assert as_object(takes).keys() == BLOCKS.keys()
+    # In v2 what is not taken is not named.
+    assert takes.keys() == BLOCKS.keys() - ({"audio"} if version == 2 else set[str]())

@@ -1,4 +1,4 @@
-"""What any ACP v1 agent has to do, on both real CLIs: thirteen core cases, and lines that are none.
+"""What any ACP agent has to do, on both real CLIs: thirteen core cases, and lines that are none.
 
 The cases are those of acpx' profile `acp-core-v1` that need no agent of its own.
 """
@@ -13,10 +13,10 @@ import pytest
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
 from .client import Client
+from .conftest import all_and_codex_in_v2
 from .lab import Lab
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
-both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
 
 def of(session: str, *blocks: JsonObject) -> JsonObject:
@@ -27,12 +27,14 @@ def words(said: str) -> JsonObject:
     return {"type": "text", "text": said}
 
 
-@both_backends
-async def test_the_core_cases_hold_in_one_session(lab_agent: Client, both: Lab, backend: str) -> None:
+@all_and_codex_in_v2
+async def test_the_core_cases_hold_in_one_session(lab_agent: Client, both: Lab, backend: str, version: int) -> None:
     agent = lab_agent
+    agent.version = version
     # initialize
     greeting = await agent.initialize()
-    assert greeting["protocolVersion"] == 1 and obj(greeting, "agentCapabilities")["loadSession"] is True
+    assert greeting["protocolVersion"] == version
+    assert version == 2 or obj(greeting, "agentCapabilities")["loadSession"] is True
 
     # new, and new with a directory that is none
     session = await agent.new_session(both.cwd, backend)
@@ -40,17 +42,17 @@ async def test_the_core_cases_hold_in_one_session(lab_agent: Client, both: Lab, 
     assert (await agent.fails("session/new", {"cwd": "relative", "mcpServers": []})).code == -32602
     assert (await agent.fails("session/new", {"cwd": f"{both.cwd}/none", "mcpServers": []})).code == -32602
 
-    # a single turn, and several: nothing comes after the answer to a prompt, but for what is no part of the turn
+    # a single turn, and several: nothing comes after the end of one, but for what is no part of the turn
     assert await agent.ask(session, "TEXT<<one >>") == "end_turn"
     answered = len(agent.lines)
     assert await agent.ask(session, "TEXT<<two >>") == "end_turn"
     assert agent.said(session) == "one two "
     assert agent.heard(session, "usage_update")
-    between = agent.lines[answered : [line.get("id") for line in agent.lines].index(agent.lines[-1].get("id"))]
+    between = [line for line in agent.lines[answered:] if "method" in line]
     late = [text(obj(obj(line, "params"), "update"), "sessionUpdate") for line in between]
-    first = late.index("agent_message_chunk")
+    begins = late.index("agent_message_chunk" if version == 1 else "user_message")
     of_the_session = {"session_info_update", "available_commands_update", "config_option_update", "usage_update"}
-    assert set(late[:first]) <= of_the_session
+    assert set(late[:begins]) <= of_the_session
 
     # cancel in flight, a follow-up to it, cancel while idle
     turn = agent.prompt(session, "TEXT<<three\n>> GATE[never] TEXT<<not said>>")
@@ -76,7 +78,7 @@ async def test_the_core_cases_hold_in_one_session(lab_agent: Client, both: Lab, 
 
     # a resource link
     link: JsonObject = {"type": "resource_link", "uri": f"file://{both.cwd}/notes.md", "name": "notes.md"}
-    linked = await agent.request("session/prompt", of(session, words("TEXT<<six>>"), link))
+    linked = await agent.say(session, [words("TEXT<<six>>"), link]).answer()
     assert linked["stopReason"] == "end_turn" and agent.said(session).endswith("six")
     assert any("notes.md" in json.dumps(request.body) for request in both.model.requests)
 
@@ -121,7 +123,7 @@ LINES: list[tuple[bytes, int | str | None, int | None]] = [
 """A line; the id and the code of the error it is answered with, or None for no answer."""
 
 
-@both_backends
+@all_and_codex_in_v2
 async def test_lines_that_are_no_messages_cost_one_error_each_and_no_session(
     agent: Client, both: Lab, backend: str
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 from acp_manifold.translators.narrow import JsonObject, text
 
 from .client import Client
-from .conftest import MakeLab
+from .conftest import MakeLab, all_and_codex_in_v2
 from .lab import Lab, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
@@ -24,21 +24,22 @@ async def ids(agent: Client, archived: str = "include") -> set[str]:
 
 async def is_gone(agent: Client, lab: Lab, session: str) -> None:
     assert session not in await ids(agent)
-    for method in ("session/load", "session/fork", "session/status", "session/unarchive"):
+    opens = "session/load" if agent.version == 1 else "session/resume"
+    for method in (opens, "session/fork", "session/status", "session/unarchive"):
         assert (await agent.fails(method, opening(session, lab.cwd))).code == -32002, method
     error = await agent.fails("session/set_title", {"sessionId": session, "title": "No"})
     assert error.code == -32002
     assert await agent.request("session/delete", {"sessionId": session}) == {}
 
 
-@pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
+@all_and_codex_in_v2
 async def test_what_was_forked_is_deleted_while_it_runs_and_when_closed_and_its_copies_go_on(
-    lab: MakeLab, backend: str
+    lab: MakeLab, backend: str, version: int
 ) -> None:
     both = lab(backend)
     flags = ("--backend", backend, "--titles", "off")
     forks: dict[str, str] = {}
-    async with started(both, *flags) as agent:
+    async with started(both, *flags, version=version) as agent:
         await agent.initialize()
         for how in ("running", "closed"):
             session = await agent.new_session(both.cwd)
@@ -55,12 +56,12 @@ async def test_what_was_forked_is_deleted_while_it_runs_and_when_closed_and_its_
             await is_gone(agent, both, session)
             assert await agent.ask(fork, "TEXT<<the copy goes on>>") == "end_turn"
             assert f"said in {how}" in str(both.model.requests[-1].body)
-    async with started(both, *flags) as agent:
+    async with started(both, *flags, version=version) as agent:
         await agent.initialize()
         assert await ids(agent) == set(forks.values())
         for session, fork in forks.items():
             await is_gone(agent, both, session)
-            await agent.request("session/load", opening(fork, both.cwd))
+            await agent.load(fork, both.cwd)
             assert await agent.ask(fork, "TEXT<<and on>>") == "end_turn"
             await agent.request("session/delete", {"sessionId": fork})
             await is_gone(agent, both, fork)

@@ -11,21 +11,17 @@ import struct
 import subprocess
 import termios
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import anyio
 import pytest
 from anyio import to_thread
 
-from acp_manifold.bridge.backend import SessionSpec
-from acp_manifold.translators.forms import FormAnswer
 from acp_manifold.translators.narrow import JsonObject, as_object, as_objects, obj, text
-from acp_manifold.translators.updates import Text
 
 from .client import Client, leave_open
 from .conftest import MakeLab, all_and_v2, served
-from .lab import Lab, backends, started
+from .lab import Lab, backends, beside, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 both_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
@@ -109,55 +105,26 @@ async def test_a_fork_is_there_before_its_first_prompt_and_goes_on_by_itself(
 
 
 @both_backends
-async def test_a_session_that_another_agent_has_is_refused_with_the_fork_that_works(
-    lab: MakeLab, backend: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_session_that_another_agent_has_is_refused_with_the_fork_that_works(lab: MakeLab, backend: str) -> None:
     both = lab(*served(backend))
-    for name, value in both.env.items():
-        monkeypatch.setenv(name, value)
-    (other,) = backends([backend])
     async with started(both) as agent:
         await agent.initialize()
         assert await rows(agent) == {}, "two app-servers can't make a store at the same moment (codex-cli 0.163.0)"
-        async with other.running(Deaf()), other.session(SessionSpec(both.cwd), Deaf()) as owner:
-            await owner.prompt((Text("TEXT<<mine>>"),))
+        async with started(beside(both)) as other:
+            await other.initialize()
+            owner = await other.new_session(both.cwd, backend)
+            await other.ask(owner, "TEXT<<mine>>")
             for method in ("session/load", "session/resume"):
-                error = await agent.fails(method, opening(owner.id, both.cwd))
+                error = await agent.fails(method, opening(owner, both.cwd))
                 data = as_object(error.data)
                 assert (error.code, data["reason"], data["try"]) == (-32600, "thread_active_writer", "session/fork")
                 assert "session/fork" in error.message
-            assert await agent.request("session/status", {"sessionId": owner.id}) == {"status": "saved"}
-            fork = text(await agent.request("session/fork", opening(owner.id, both.cwd)), "sessionId")
+            assert await agent.request("session/status", {"sessionId": owner}) == {"status": "saved"}
+            fork = text(await agent.request("session/fork", opening(owner, both.cwd)), "sessionId")
             assert await agent.ask(fork, "TEXT<<copy>>") == "end_turn"
-            assert (await owner.prompt((Text("TEXT<<goes on>>"),))).stop_reason == "end_turn"
-        await agent.request("session/load", opening(owner.id, both.cwd))
-        assert told(agent, owner.id)[-1] == "agent: goes on"
-
-
-class Deaf:
-    """A host, and the events of a session, that nobody listens to."""
-
-    def title_heard(self, backend: str, session_id: str, title: str, origin: str) -> None: ...
-
-    def watch(self, path: Path, changed: Callable[[], None]) -> Callable[[], None]:
-        return lambda: None
-
-    def watch_folder(self, folder: Path, changed: Callable[[Path | None], None]) -> Callable[[], None]:
-        return lambda: None
-
-    def update(self, update: object) -> None: ...
-
-    def moved(self, session_id: str) -> None: ...
-
-    async def room(self) -> None: ...
-
-    async def ask(self, question: object) -> str | None:
-        return None
-
-    async def ask_form(self, form: object) -> FormAnswer:
-        return FormAnswer("cancel")
-
-    def form_done(self, form_id: str) -> None: ...
+            assert await other.ask(owner, "TEXT<<goes on>>") == "end_turn"
+        await agent.request("session/load", opening(owner, both.cwd))
+        assert told(agent, owner)[-1] == "agent: goes on"
 
 
 @all_and_v2
@@ -219,6 +186,20 @@ async def test_the_archive_of_claude_agent_acp_is_read_and_taken_back(lab: MakeL
         assert (row["title"], row["archived"]) == ("Mine", False)
         titles = [json.loads(line) for line in transcript.read_bytes().splitlines() if b'"custom-title"' in line]
         assert titles[-1]["customTitle"] == "Mine"
+
+
+@pytest.mark.parametrize("backend", ["claude", "claude-tui"])
+@pytest.mark.case("T06")
+async def test_no_title_of_the_client_archives_a_session(agent: Client, both: Lab, backend: str) -> None:
+    session = await agent.new_session(both.cwd, backend, "[archived] Begun")
+    await agent.ask(session, "TEXT<<words>>")
+    assert (await rows(agent))[session]["title"] == "Begun"
+    answer = await agent.request("session/set_title", {"sessionId": session, "title": "[archived] Mine"})
+    assert answer == {"title": "Mine"}
+    assert (await rows(agent))[session]["title"] == "Mine" == agent.titles(session)[-1]
+    await agent.request("session/close", {"sessionId": session})
+    answer = await agent.request("session/set_title", {"sessionId": session, "title": "[archived] [archived] At rest"})
+    assert answer == {"title": "At rest"} and (await rows(agent))[session]["title"] == "At rest"
 
 
 @all_and_v2

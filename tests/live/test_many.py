@@ -13,14 +13,16 @@ import pytest
 
 from tests.waiting import until
 
-from .client import Client, allow, leave_open, reject
-from .conftest import MakeLab
+from .client import STOPPED, Client, allow, leave_open, reject
+from .conftest import MakeLab, both_versions
 from .lab import Lab, started
 from .leftovers import bearing
 from .many import (
     EIGHT,
+    EIGHT_TYPED,
     SIX,
     TWO,
+    TYPED,
     One,
     all_hear,
     counted_codex,
@@ -48,7 +50,11 @@ def long_text(one: One) -> str:
 @pytest.mark.case("M01")
 @pytest.mark.case("M02")
 @pytest.mark.case("P03")
-@pytest.mark.parametrize("backends", [TWO, EIGHT], ids=["two", "eight"])
+@pytest.mark.parametrize(
+    ("backends", "version"),
+    [(TWO, 1), (TYPED, 1), (EIGHT, 1), (EIGHT, 2)],
+    ids=["two", "typed", "eight", "eight in v2"],
+)
 async def test_streams_stay_whole_and_each_answer_counts_for_its_own_session(
     agent: Client, both: Lab, backends: tuple[str, ...]
 ) -> None:
@@ -79,9 +85,14 @@ async def test_streams_stay_whole_and_each_answer_counts_for_its_own_session(
 
 
 @pytest.mark.case("C01")
-async def test_a_cancel_ends_one_turn_of_eight_and_the_others_stream_to_their_ends(agent: Client, both: Lab) -> None:
+@pytest.mark.parametrize(
+    ("backends", "version"), [(EIGHT, 1), (EIGHT, 2), (EIGHT_TYPED, 1)], ids=["eight", "eight in v2", "typed"]
+)
+async def test_a_cancel_ends_one_turn_of_eight_and_the_others_stream_to_their_ends(
+    agent: Client, both: Lab, backends: tuple[str, ...]
+) -> None:
     agent.on_question = leave_open
-    many = await open_many(agent, both)
+    many = await open_many(agent, both, backends)
     streaming, asking = many[:6], many[6:]
     turns = [one.prompt(f"{one.says(0)} GATE[go] {one.says(1)}") for one in streaming]
     turns += [one.prompt(f"{one.says(0)} {one.writes()} ;; {one.says(1)}") for one in asking]
@@ -108,9 +119,12 @@ async def test_a_cancel_ends_one_turn_of_eight_and_the_others_stream_to_their_en
     assert [one.file.exists() for one in asking] == [True, False]
 
 
+@both_versions
 @pytest.mark.case("P01")
 @pytest.mark.case("K02")
-async def test_a_close_in_mid_turn_ends_what_that_session_runs_and_nothing_else(agent: Client, both: Lab) -> None:
+async def test_a_close_in_mid_turn_ends_what_that_session_runs_and_nothing_else(
+    agent: Client, both: Lab, version: int
+) -> None:
     many = await open_many(agent, both)
     running, streaming, asking = many[:4], many[4:6], many[6:]
     with held(both, len(running)) as commands:
@@ -143,10 +157,12 @@ async def test_a_close_in_mid_turn_ends_what_that_session_runs_and_nothing_else(
     assert texts(many) == [""] * 2 + [one.part(1) for one in running[2:]] + [one.parts(2) for one in streaming] + [
         one.part(1) for one in asking
     ]
-    assert [one.call_ends for one in many] == [["failed"]] * 2 + [["completed"]] * 2 + [[]] * 2 + [["completed"]] * 2
+    stopped, well = [STOPPED[version]], ["completed"]
+    assert [one.call_ends for one in many] == [stopped] * 2 + [well] * 2 + [[]] * 2 + [well] * 2
     assert all(one.file.exists() for one in asking)
 
 
+@both_versions
 @pytest.mark.case("K01")
 @pytest.mark.case("K02")
 async def test_a_killed_claude_fails_its_own_prompt_and_its_next_one_resumes(agent: Client, both: Lab) -> None:
@@ -186,12 +202,15 @@ async def test_a_killed_claude_fails_its_own_prompt_and_its_next_one_resumes(age
     assert await titles(agent) == {one.id: one.title for one in many}
 
 
+@both_versions
 @pytest.mark.case("K01")
 @pytest.mark.case("K02")
-async def test_a_killed_codex_server_fails_its_prompts_at_once_and_one_new_server_goes_on(lab: MakeLab) -> None:
+async def test_a_killed_codex_server_fails_its_prompts_at_once_and_one_new_server_goes_on(
+    lab: MakeLab, version: int
+) -> None:
     both = lab()
     starts = counted_codex(both)
-    async with started(both) as agent:
+    async with started(both, version=version) as agent:
         await agent.initialize()
         many = await open_many(agent, both, ("claude",) * 2 + ("codex",) * 4)
         claude, codex = many[:2], many[2:]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from anyio import to_thread
 
-from acp_manifold.translators.narrow import JsonObject, as_objects, text
+from acp_manifold.translators.narrow import JsonObject, text
 from tests.waiting import until
 
 from .client import Client
@@ -114,9 +114,7 @@ async def how_servers_are(agent: Client, first: str, second: str) -> None:
 
 def offers_greet(agent: Client, session: str) -> bool:
     """Whether the prompt of the server is among the commands of the session, as told last."""
-    told = agent.heard(session, "available_commands_update")
-    names = [text(command, "name") for command in as_objects(told[-1]["availableCommands"])] if told else []
-    return "mcp__probe__greet" in names
+    return "mcp__probe__greet" in [text(command, "name") for command in agent.commands(session)]
 
 
 async def prompts_of_a_server(agent: Client, session: str) -> None:

@@ -253,32 +253,54 @@ async def test_a_session_named_at_its_start_keeps_that_name(both: Lab, backend: 
         assert await listed_title(agent, session) == "Incident 42"
 
 
+def naming(lab: Lab, backend: str) -> Lab:
+    """The lab, in which the interactive program has a model name its sessions: as a rule it is kept from that."""
+    if backend == "claude-tui":
+        del lab.env["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"]
+    return lab
+
+
 @pytest.mark.case("T09")
-@both_backends
-async def test_a_generated_title_is_told_once_and_listed(agent: Client, both: Lab, backend: str) -> None:
+@all_backends
+async def test_a_generated_title_is_told_once_and_listed(both: Lab, backend: str) -> None:
     both.model.titles.answer("Parser repair")
-    session = await agent.new_session(both.cwd, backend)
-    await agent.ask(session, "Please repair the parser SAY[2]")
-    await agent.wait_for(lambda: agent.titles(session), "a title")
-    await agent.ask(session, "And now something else SAY[2]")
-    assert agent.titles(session) == ["Parser repair"]
-    assert await listed_title(agent, session) == "Parser repair"
+    async with started(naming(both, backend)) as agent:
+        await agent.initialize()
+        session = await agent.new_session(both.cwd, backend)
+        await agent.ask(session, "Please repair the parser LINES SAY[2]")
+        await agent.wait_for(lambda: agent.titles(session), "a title")
+        await agent.ask(session, "And now something else SAY[2]")
+        assert agent.titles(session) == ["Parser repair"]
+        assert await listed_title(agent, session) == "Parser repair"
 
 
-@both_backends
-async def test_a_title_generated_too_late_is_dropped(agent: Client, both: Lab, backend: str) -> None:
+@all_backends
+async def test_a_title_generated_too_late_is_dropped(both: Lab, backend: str) -> None:
     both.model.titles.answer("Too late", gate="title")
-    session = await agent.new_session(both.cwd, backend)
-    turn = agent.prompt(session, "Please repair the parser SAY[2] GATE[mid]")
-    await agent.hears(session, "word1")
-    await both.model.gate("title").reached()
-    await agent.request("session/set_title", {"sessionId": session, "title": "Mine"})
-    both.model.gate("title").set()
-    both.model.gate("mid").set()
-    await turn.answer()
-    await agent.ask(session, "And another long enough prompt SAY[2]")
-    assert agent.titles(session) == ["Mine"]
-    assert await listed_title(agent, session) == "Mine"
+    async with started(naming(both, backend)) as agent:
+        await agent.initialize()
+        session = await agent.new_session(both.cwd, backend)
+        turn = agent.prompt(session, "Please repair the parser LINES SAY[5] GATE[mid]")
+        await agent.hears(session, "word4")
+        await both.model.gate("title").reached()
+        await agent.request("session/set_title", {"sessionId": session, "title": "Mine"})
+        both.model.gate("title").set()
+        both.model.gate("mid").set()
+        await turn.answer()
+        await agent.ask(session, "And another long enough prompt SAY[2]")
+        assert agent.titles(session) == ["Mine"]
+        assert await listed_title(agent, session) == "Mine"
+
+
+@all_backends
+async def test_no_model_names_a_session_with_titles_off(both: Lab, backend: str) -> None:
+    async with started(naming(both, backend), "--titles", "off") as agent:
+        await agent.initialize()
+        session = await agent.new_session(both.cwd, backend)
+        for words in ("Please repair the parser SAY[1]", "And now something else SAY[1]"):
+            assert await agent.ask(session, words) == "end_turn"
+        assert agent.titles(session) == [] and both.model.titles.asked == 0
+        assert await listed_title(agent, session) == "Please repair the parser SAY[1]"
 
 
 @all_and_v2
@@ -416,12 +438,20 @@ async def test_the_backend_can_be_switched_before_the_first_prompt(agent: Client
     assert (await agent.fails("session/set_config_option", {**choice, "value": other})).code == -32600
 
 
-async def test_claude_tells_its_slash_commands(agent: Client, both: Lab) -> None:
-    session = await agent.new_session(both.cwd, "claude")
-    await agent.wait_for(lambda: agent.heard(session, "available_commands_update"), "commands")
-    (update,) = agent.heard(session, "available_commands_update")
-    names = [text(c, "name") for c in as_objects(update["availableCommands"])]
+@both_versions
+@pytest.mark.parametrize("backend", ["claude", "codex"])
+async def test_slash_commands_are_told_once_and_in_v2_by_the_answer_that_opens_the_session(
+    agent: Client, both: Lab, backend: str, version: int
+) -> None:
+    session = await agent.new_session(both.cwd, backend)
+    names = {text(c, "name") for c in await agent.wait_for(lambda: agent.commands(session), "commands")}
     assert "compact" in names and not any(name.startswith("/") for name in names)
+    opening: JsonObject = {"sessionId": session, "cwd": both.cwd, "mcpServers": []}
+    told = len(agent.heard(session, "available_commands_update"))
+    answer = await agent.request("session/resume", opening)
+    assert ({text(c, "name") for c in as_objects(answer.get("availableCommands"))} == names) == (version == 2)
+    assert await agent.ask(session, "SAY[1]") == "end_turn"
+    assert len(agent.heard(session, "available_commands_update")) == told
 
 
 @both_versions

@@ -10,23 +10,23 @@ import pytest
 from acp_manifold.translators.narrow import obj, text
 
 from .client import Client
-from .conftest import both_versions
+from .conftest import all_and_v2
 from .lab import Lab
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
-both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
+all_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
 in_v2 = pytest.mark.parametrize("version", [2])
 
-OWN = "SAY[1] GATE[own] SAY[1]"
+OWN = "LINES SAY[5] GATE[own] SAY[5]"
 """What the model says in such a turn."""
 
 
 async def begun(agent: Client, lab: Lab, backend: str) -> str:
     """A session whose prompt is answered, and that now works of its own accord: it waits at the gate."""
     session = await agent.new_session(lab.cwd, backend)
-    if backend == "claude":
+    if backend != "codex":
         flag = Path(lab.cwd) / "go"
         words = f"while [ ! -e {flag} ]; do sleep 0.05; done"
         call = {"command": words, "description": OWN, "run_in_background": True}
@@ -36,7 +36,7 @@ async def begun(agent: Client, lab: Lab, backend: str) -> str:
         done = json.dumps({"status": "complete"})
         goal = {"objective": f"{OWN} TOOL[update_goal {done}]"}
         await agent.ask(session, f"TOOL[create_goal {json.dumps(goal)}] ;; TEXT<<begun>>")
-    await agent.hears(session, "word0")
+    await agent.hears(session, "word4")
     return session
 
 
@@ -50,8 +50,7 @@ async def told(agent: Client, session: str, state: str, ended: str | None = None
     await agent.wait_for(lambda: states(agent, session)[-1:] == [(state, ended)] or None, f"{state} ({ended})")
 
 
-@both_versions
-@both_backends
+@all_and_v2
 async def test_what_a_cli_does_of_its_own_accord_is_cancelled_like_a_turn(
     agent: Client, both: Lab, backend: str, version: int
 ) -> None:
@@ -62,18 +61,18 @@ async def test_what_a_cli_does_of_its_own_accord_is_cancelled_like_a_turn(
     if version == 2:
         await told(agent, session, "idle", "cancelled")
     assert await agent.ask(session, "TEXT<<and on>>") == "end_turn"
-    assert "and on" in agent.said(session) and "word1" not in agent.said(session)
+    assert "and on" in agent.said(session) and "word5" not in agent.said(session)
 
 
 @in_v2
-@both_backends
+@all_backends
 async def test_a_prompt_is_taken_in_when_the_cli_does_so_whatever_it_does_meanwhile(
     agent: Client, both: Lab, backend: str
 ) -> None:
     session = await begun(agent, both, backend)
     await told(agent, session, "running")
     turn = agent.prompt(session, "TEXT<<the answer>>")
-    if backend == "claude":
+    if backend != "codex":
         # Codex adds it to what it does: there it is taken in at once.
         assert obj(await agent.request("session/status", {"sessionId": session}), "state")["state"] == "running"
         assert not turn.done
@@ -82,17 +81,18 @@ async def test_a_prompt_is_taken_in_when_the_cli_does_so_whatever_it_does_meanwh
     assert "the answer" in agent.said(session)
     _, echo = agent.heard(session, "user_message")
     bodies = agent.heard(session)
-    if backend == "claude":
-        words = [n for n, body in enumerate(bodies) if "word1" in text(obj(body, "content"), "text")]
+    if backend != "codex":
+        words = [n for n, body in enumerate(bodies) if "word9" in text(obj(body, "content"), "text")]
         assert words and words[-1] < bodies.index(echo)
         assert states(agent, session)[-4:] == [("running", None), ("idle", "end_turn")] * 2
 
 
 @in_v2
+@pytest.mark.parametrize("backend", ["claude", "claude-tui"])
 async def test_a_cancel_reaches_a_prompt_that_waits_behind_what_claude_code_does_itself(
-    agent: Client, both: Lab
+    agent: Client, both: Lab, backend: str
 ) -> None:
-    session = await begun(agent, both, "claude")
+    session = await begun(agent, both, backend)
     await told(agent, session, "running")
     turn = agent.prompt(session, "TEXT<<never said>>")
     await agent.request("session/status", {"sessionId": session})

@@ -16,7 +16,7 @@ from acp_manifold.bridge.recording.format import Entry
 from acp_manifold.bridge.recording.reader import Recording, read
 from acp_manifold.translators.narrow import obj, text
 
-from .conftest import MakeLab
+from .conftest import MakeLab, both_and_codex_in_v2
 from .lab import backends, started
 from .leftovers import bearing
 
@@ -36,14 +36,17 @@ def of(recording: Recording, leg: str, way: str | None) -> list[Entry]:
 
 
 @pytest.mark.case("R02")
-@pytest.mark.parametrize("backend", ["claude", "codex"])
-async def test_every_line_of_both_legs_is_recorded_and_no_secret_is(lab: MakeLab, tmp_path: Path, backend: str) -> None:
+@both_and_codex_in_v2
+async def test_every_line_of_both_legs_is_recorded_and_no_secret_is(
+    lab: MakeLab, tmp_path: Path, backend: str, version: int
+) -> None:
     world = lab(backend)
     world.env["PLANTED_API_KEY"] = SECRET
     path = tmp_path / "made" / "it.jsonl"
-    async with started(world, "--backend", backend, "--record", str(path)) as agent:
+    async with started(world, "--backend", backend, "--record", str(path), version=version) as agent:
         await agent.initialize()
-        server = {"name": "s", "command": "true", "args": [], "env": [{"name": "PLACE", "value": IN_MCP}]}
+        env = [{"name": "PLACE", "value": IN_MCP}]
+        server = {"type": "stdio", "name": "s", "command": "/bin/true", "args": [], "env": env}
         meta = {"acp-manifold": {"backend": backend}}
         opened = await agent.request("session/new", {"cwd": world.cwd, "mcpServers": [server], "_meta": meta})
         session = text(opened, "sessionId")

@@ -13,12 +13,11 @@ from acp_manifold.translators.narrow import JsonObject, text
 from tests.waiting import until
 
 from .client import Client
-from .conftest import MakeLab
+from .conftest import MakeLab, both_and_codex_in_v2, both_versions
 from .lab import Lab, backends, started
 from .test_background import at_rest
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
-both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
 
 
 def opening(session: str, cwd: str) -> JsonObject:
@@ -43,14 +42,14 @@ async def in_the_terminal(lab: Lab, backend: str, session: str, words: str) -> N
 async def whole(agent: Client, session: str, cwd: str) -> str:
     """All that is told when a session is loaded."""
     since = len(agent.updates)
-    await agent.request("session/load", opening(session, cwd))
+    await agent.load(session, cwd)
     return str([update.body for update in agent.updates[since:]])
 
 
-@both_backends
-async def test_what_was_closed_goes_on_in_the_terminal_at_once(lab: MakeLab, backend: str) -> None:
+@both_and_codex_in_v2
+async def test_what_was_closed_goes_on_in_the_terminal_at_once(lab: MakeLab, backend: str, version: int) -> None:
     both = lab(backend)
-    async with started(both, "--backend", backend, "--titles", "off") as agent:
+    async with started(both, "--backend", backend, "--titles", "off", version=version) as agent:
         await agent.initialize()
         stays, session = [await agent.new_session(both.cwd) for _ in range(2)]
         for one in (stays, session):
@@ -66,9 +65,10 @@ async def test_what_was_closed_goes_on_in_the_terminal_at_once(lab: MakeLab, bac
         assert await agent.ask(stays, "TEXT<<all the while>>") == "end_turn"
 
 
-async def test_what_was_cleared_or_forked_goes_on_in_the_terminal_at_once(lab: MakeLab) -> None:
+@both_versions
+async def test_what_was_cleared_or_forked_goes_on_in_the_terminal_at_once(lab: MakeLab, version: int) -> None:
     codex = lab("codex")
-    async with started(codex, "--backend", "codex", "--titles", "off") as agent:
+    async with started(codex, "--backend", "codex", "--titles", "off", version=version) as agent:
         await agent.initialize()
         session = await agent.new_session(codex.cwd)
         await agent.ask(session, "TEXT<<here>>")
@@ -82,11 +82,11 @@ async def test_what_was_cleared_or_forked_goes_on_in_the_terminal_at_once(lab: M
         await in_the_terminal(codex, "codex", session, "what was left behind")
 
 
-@both_backends
-async def test_what_is_idle_goes_on_in_the_terminal_and_comes_back(lab: MakeLab, backend: str) -> None:
+@both_and_codex_in_v2
+async def test_what_is_idle_goes_on_in_the_terminal_and_comes_back(lab: MakeLab, backend: str, version: int) -> None:
     both = lab(backend)
     flags = ("--backend", backend, "--titles", "off", "--idle-timeout", "0.5", "--verbose")
-    async with started(both, *flags) as agent:
+    async with started(both, *flags, version=version) as agent:
         await agent.initialize()
         session = await agent.new_session(both.cwd)
         await agent.ask(session, "TEXT<<here>>")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from acp_manifold.translators.narrow import JsonObject, as_list, as_objects, obj, text
 
 from .client import Client
 from .conftest import MakeLab, both_and_codex_in_v2
-from .lab import Lab, started
+from .lab import beside, started
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
@@ -42,13 +40,6 @@ async def tells(agent: Client, session: str, **wanted: object) -> None:
         return any(all(row.get(key) == value for key, value in wanted.items()) for row in rows)
 
     await agent.wait_for(look, f"a row of {session} with {wanted}")
-
-
-def beside(lab: Lab) -> Lab:
-    """The same stores for another agent, whose processes can be told from those of the first."""
-    folder = lab.folder / "other-agent"
-    folder.mkdir()
-    return replace(lab, folder=folder, env={**lab.env, "OTHER_AGENT": str(folder)})
 
 
 @both_and_codex_in_v2
@@ -85,6 +76,12 @@ async def test_a_followed_list_tells_own_and_foreign_changes(lab: MakeLab, backe
         assert text(changed(agent)[-1], "cwd") == here.cwd
 
 
+async def rows_of(agent: Client) -> dict[str, JsonObject]:
+    """What the list tells of each session beside its row."""
+    listed = await agent.request("session/list", {"_meta": {"jetbrains": {"air": {"list": {}}}}})
+    return {text(row, "sessionId"): details(row) for row in as_objects(listed["sessions"])}
+
+
 async def test_a_row_of_claude_code_tells_model_cost_and_source(lab: MakeLab) -> None:
     here = lab("claude")
     async with started(here, "--backend", "claude", "--titles", "off") as agent:
@@ -92,11 +89,11 @@ async def test_a_row_of_claude_code_tells_model_cost_and_source(lab: MakeLab) ->
         session = await agent.new_session(here.cwd)
         await agent.ask(session, "SAY[1]")
         cost = obj(agent.heard(session, "usage_update")[-1], "cost")
+        assert (await rows_of(agent))[session]["cost"] == cost and cost["currency"] == "USD"
         await agent.request("session/close", {"sessionId": session})
         params: JsonObject = {"sessionId": session, "cwd": here.cwd, "mcpServers": []}
         copy = text(await agent.request("session/fork", params), "sessionId")
-        listed = await agent.request("session/list", {"_meta": {"jetbrains": {"air": {"list": {}}}}})
-        rows = {text(row, "sessionId"): details(row) for row in as_objects(listed["sessions"])}
-        assert rows[session]["cost"] == cost and cost["currency"] == "USD"
+        rows = await rows_of(agent)
+        assert rows[session]["cost"] == cost
         assert rows[copy]["forkedFrom"] == session and "cost" not in rows[copy]
         assert rows[session]["model"] == rows[copy]["model"] == "claude-opus-5-5"

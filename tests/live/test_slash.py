@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_manifold.translators.narrow import JsonObject, as_objects, text
+from acp_manifold.translators.narrow import JsonObject, text
 
 from .client import Client
 from .conftest import MakeLab, both_and_codex_in_v2
@@ -43,8 +43,7 @@ def made_by_hand(lab: Lab, backend: str) -> None:
 
 def offered(agent: Client, session: str) -> set[str]:
     """The names in the last list of commands."""
-    told = agent.heard(session, "available_commands_update")
-    return {text(command, "name") for command in as_objects(told[-1]["availableCommands"])} if told else set()
+    return {text(command, "name") for command in agent.commands(session)}
 
 
 async def offers(agent: Client, session: str, names: Iterable[str]) -> None:
@@ -81,9 +80,27 @@ async def test_commands_are_offered_and_run(lab: MakeLab, backend: str, version:
         assert both.model.prompts()[-1] == "/nosuch thing", "a word that is no command is the model's to read"
         await says(agent, session, "now /compact")
         assert both.model.prompts()[-1] == "now /compact"
+        await with_something_attached(agent, both, session)
 
         await compacted(agent, both, session)
         await cleared(agent, both, session, backend)
+
+
+async def with_something_attached(agent: Client, both: Lab, session: str) -> None:
+    """What stands behind a command goes with it, and behind other words there is none."""
+    link = {"type": "resource_link", "uri": "file:///w/a.py", "name": "a.py"}
+    before = len(both.model.prompts())
+    await agent.say(session, [{"type": "text", "text": "/of-mine "}, link]).answer()
+    (asked,) = both.model.prompts()[before:]
+    assert asked != "/of-mine " and "a.py" in asked
+    for first in ({"type": "text", "text": "explain"}, link):
+        await agent.say(session, [first, {"type": "text", "text": "/clear"}]).answer()
+        assert both.model.prompts()[-1].strip() == "/clear", "it is asked about"
+    before, said = len(both.model.prompts()), len(agent.said(session))
+    await agent.say(session, [{"type": "text", "text": "/rename Mine"}, link]).answer()
+    assert agent.said(session)[said:] == "A title is text alone: type nothing but /rename TITLE"
+    await agent.say(session, [{"type": "text", "text": "/rename Two"}, {"type": "text", "text": "texts"}]).answer()
+    assert agent.titles(session)[-1] == "Two texts" and len(both.model.prompts()) == before
 
 
 async def test_what_the_interactive_program_offers_runs_and_nothing_else_is_a_command(lab: MakeLab) -> None:

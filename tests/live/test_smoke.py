@@ -6,19 +6,21 @@ import pytest
 
 from acp_manifold.translators.narrow import obj, text
 
-from .client import Client
+from .client import Client, of_sessions
+from .conftest import all_and_v2, both_versions
 from .lab import Lab
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
 
 
-@pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
+@all_and_v2
 async def test_a_prompt_streams_its_words_and_ends_its_turn(agent: Client, both: Lab, backend: str) -> None:
     session = await agent.new_session(both.cwd, backend)
     assert await agent.ask(session, "SAY[5]") == "end_turn"
     assert agent.said(session).split() == ["word0", "word1", "word2", "word3", "word4"]
 
 
+@both_versions
 async def test_two_backends_stream_at_once_on_one_connection(agent: Client, both: Lab) -> None:
     """Each turn is held in its middle until the other has come as far, so neither can have waited for the other."""
     claude = await agent.new_session(both.cwd, "claude")
@@ -32,7 +34,7 @@ async def test_two_backends_stream_at_once_on_one_connection(agent: Client, both
     assert agent.said(claude).split() == agent.said(codex).split() == ["word0", "word1", "word2", "word3"]
 
 
-@pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
+@all_and_v2
 async def test_a_title_set_in_mid_turn_is_listed_and_kept(agent: Client, both: Lab, backend: str) -> None:
     both.model.titles.answer("A model's idea", gate="title")
     session = await agent.new_session(both.cwd, backend)
@@ -47,8 +49,10 @@ async def test_a_title_set_in_mid_turn_is_listed_and_kept(agent: Client, both: L
     assert rows[session] == "Mine own"
 
 
-async def test_the_agent_names_itself_and_how_titles_are_set(lab_agent: Client) -> None:
-    answer = await lab_agent.request("initialize", {"protocolVersion": 1})
-    capabilities = obj(obj(answer, "agentCapabilities"), "sessionCapabilities")
-    assert text(obj(answer, "agentInfo"), "name") == "acp-manifold"
+@both_versions
+async def test_the_agent_names_itself_and_how_titles_are_set(lab_agent: Client, version: int) -> None:
+    lab_agent.version = version
+    answer = await lab_agent.initialize()
+    capabilities = of_sessions(answer)
+    assert text(obj(answer, "agentInfo" if version == 1 else "info"), "name") == "acp-manifold"
     assert capabilities["setTitle"] == capabilities["title"] == {}

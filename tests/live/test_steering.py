@@ -9,11 +9,11 @@ import pytest
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
 from .client import Client, Pending
-from .conftest import both_versions
+from .conftest import all_and_v2
 from .lab import Lab
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
-both_backends = pytest.mark.parametrize("backend", ["claude", "codex"])
+all_backends = pytest.mark.parametrize("backend", ["claude", "claude-tui", "codex"])
 
 INJECTED: JsonObject = {"outcome": "injected"}
 
@@ -24,8 +24,7 @@ def steer(agent: Client, session: str, words: str, *, when_idle: str | None = No
     return agent.start("_session/steering", {"sessionId": session, "prompt": prompt, **meta})
 
 
-@both_versions
-@both_backends
+@all_and_v2
 async def test_a_message_joins_the_running_turn_and_no_command_is_broken_off(
     agent: Client, both: Lab, backend: str
 ) -> None:
@@ -40,7 +39,7 @@ async def test_a_message_joins_the_running_turn_and_no_command_is_broken_off(
     assert [u["status"] for u in agent.heard(session, "tool_call_update") if "status" in u][-1] == "completed"
 
     # An answer that streams is cut short for it; the turn ends when the message is answered.
-    turn = agent.prompt(session, "TEXT<<first >> GATE[never] TEXT<<not to the end >>")
+    turn = agent.prompt(session, "TEXT<<first\n>> GATE[never] TEXT<<not to the end >>")
     await agent.hears(session, "first")
     assert await steer(agent, session, "GATE[b] TEXT<<then the second>>").answer() == INJECTED
     await both.model.gate("b").reached()
@@ -70,7 +69,7 @@ async def test_a_message_joins_the_running_turn_and_no_command_is_broken_off(
 
 
 @pytest.mark.parametrize("version", [2])
-@both_backends
+@all_backends
 async def test_a_message_added_before_the_cli_is_up_is_told_where_it_is_in_the_conversation(
     agent: Client, both: Lab, backend: str
 ) -> None:
@@ -98,8 +97,7 @@ def typed(agent: Client, session: str) -> list[tuple[str, str]]:
     return [(words, message_id) for message_id, blocks in messages.items() for words in blocks]
 
 
-@both_versions
-@both_backends
+@all_and_v2
 async def test_without_a_running_turn_the_client_prompts_or_a_turn_begins(
     agent: Client, both: Lab, backend: str
 ) -> None:

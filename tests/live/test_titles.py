@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -15,7 +16,7 @@ import pytest
 
 from acp_manifold.adapters.claude import ClaudeBackend
 from acp_manifold.adapters.claude.program import config_dir
-from acp_manifold.adapters.codex import CodexBackend
+from acp_manifold.adapters.codex.backend import CodexBackend
 from acp_manifold.adapters.codex.program import find_program
 from acp_manifold.bridge.backend import BackendSession, Program, SessionSpec
 from acp_manifold.translators.narrow import JsonObject, as_object, text
@@ -25,12 +26,13 @@ from tests.adapters.codex.scripted import running as codex_running
 from tests.waiting import until
 
 from .client import Client
-from .conftest import MakeLab
+from .conftest import MakeLab, both_versions, of_claude_and_v2
 from .lab import Lab, started
 from .leftovers import bearing
 from .torture import torture
 
 pytestmark = [pytest.mark.anyio, pytest.mark.live]
+of_claude = pytest.mark.parametrize("backend", ["claude", "claude-tui"])
 
 BIG = "SAY[1] " + "filler " * 22_000
 """A prompt of 150 KB: what makes Claude Code 2.1.332 append its own idea of the title again."""
@@ -64,16 +66,18 @@ def last_record(path: Path) -> str:
 
 
 def processes(lab: Lab) -> list[int]:
-    return [pid for pid, command in bearing(str(lab.folder)).items() if "--output-format" in command]
+    found = bearing(str(lab.folder)).items()
+    return [pid for pid, command in found if "--output-format" in command or "--settings" in command]
 
 
-def here(lab: MakeLab) -> Lab:
-    return lab("claude")
+def here(lab: MakeLab, backend: str = "claude") -> Lab:
+    place = lab(backend)
+    return place if place.flags else replace(place, flags=("--backend", backend))
 
 
 @asynccontextmanager
-async def claude_agent(lab: Lab, *flags: str) -> AsyncGenerator[Client]:
-    async with started(lab, "--backend", "claude", *flags) as agent:
+async def claude_agent(lab: Lab, *flags: str, version: int = 1) -> AsyncGenerator[Client]:
+    async with started(lab, *flags, version=version) as agent:
         await agent.initialize()
         yield agent
 
@@ -86,20 +90,17 @@ async def named(agent: Client, lab: Lab, title: str) -> str:
     return session
 
 
-async def load(agent: Client, lab: Lab, session: str) -> None:
-    await agent.request("session/load", {"sessionId": session, "cwd": lab.cwd, "mcpServers": []})
-
-
 @pytest.mark.case("T10")
+@of_claude
 @pytest.mark.parametrize("moment", ["idle", "in mid-turn"])
-async def test_a_rename_by_another_program_outlives_a_big_turn_here(lab: MakeLab, moment: str) -> None:
-    both = here(lab)
+async def test_a_rename_by_another_program_outlives_a_big_turn_here(lab: MakeLab, moment: str, backend: str) -> None:
+    both = here(lab, backend)
     async with claude_agent(both) as agent:
         session = await named(agent, both, "Ours")
         path = transcript(both, session)
-        turn = agent.prompt(session, "SAY[1] GATE[held]") if moment == "in mid-turn" else None
+        turn = agent.prompt(session, "LINES SAY[5] GATE[held]") if moment == "in mid-turn" else None
         if turn is not None:
-            await agent.hears(session, "word0")
+            await agent.hears(session, "word4")
         append_title(path, session, "Theirs")
         await agent.wait_for(lambda: agent.titles(session)[-1] == "Theirs" or None, "the other title")
         both.model.gate("held").set()
@@ -113,9 +114,13 @@ async def test_a_rename_by_another_program_outlives_a_big_turn_here(lab: MakeLab
         assert agent.titles(session)[-1] == "Theirs"
 
 
-@pytest.mark.parametrize("end", ["clean exit", "kill -9"])
-async def test_a_title_for_a_session_of_another_process_outlives_its_big_turns(lab: MakeLab, end: str) -> None:
-    both = here(lab)
+@pytest.mark.parametrize(
+    ("backend", "end"), [("claude", "clean exit"), ("claude", "kill -9"), ("claude-tui", "kill -9")]
+)
+async def test_a_title_for_a_session_of_another_process_outlives_its_big_turns(
+    lab: MakeLab, backend: str, end: str
+) -> None:
+    both = here(lab, backend)
     async with claude_agent(both) as agent, owned(both) as owner:
         await owner.rename("Theirs")
         await owner.prompt(saying("SAY[1]"))
@@ -131,7 +136,7 @@ async def test_a_title_for_a_session_of_another_process_outlives_its_big_turns(l
             await owner.gone()
     async with claude_agent(both) as agent:
         assert await titled(agent, owner.id) == "Ours"
-        await load(agent, both, owner.id)
+        await agent.load(owner.id, both.cwd)
         await agent.ask(owner.id, BIG)
         assert await titled(agent, owner.id) == "Ours"
 
@@ -156,16 +161,18 @@ async def owned(lab: Lab) -> AsyncGenerator[BackendSession]:
 
 
 @pytest.mark.case("T04")
-@pytest.mark.parametrize("where", ["live", "at rest"])
-async def test_a_title_outlives_big_turns_compaction_and_the_end_of_the_cli(lab: MakeLab, where: str) -> None:
-    both = here(lab)
+@pytest.mark.parametrize(("backend", "where"), [("claude", "live"), ("claude", "at rest"), ("claude-tui", "live")])
+async def test_a_title_outlives_big_turns_compaction_and_the_end_of_the_cli(
+    lab: MakeLab, backend: str, where: str
+) -> None:
+    both = here(lab, backend)
     async with claude_agent(both, "--idle-timeout", "0") as agent:
         session = await named(agent, both, "First")
         if where == "at rest":
             await agent.request("session/close", {"sessionId": session})
         await set_title(agent, session, "Ours")
         if where == "at rest":
-            await load(agent, both, session)
+            await agent.load(session, both.cwd)
         for words in (BIG, "/compact", BIG):
             await agent.ask(session, words)
             assert await titled(agent, session) == "Ours", words[:20]
@@ -179,10 +186,13 @@ async def test_a_title_outlives_big_turns_compaction_and_the_end_of_the_cli(lab:
         assert last_record(transcript(both, session)) == "Ours"
 
 
+@of_claude_and_v2
 @pytest.mark.case("T02")
-async def test_generated_titles_in_the_transcript_never_replace_the_clients(lab: MakeLab) -> None:
-    both = here(lab)
-    async with claude_agent(both) as agent:
+async def test_generated_titles_in_the_transcript_never_replace_the_clients(
+    lab: MakeLab, backend: str, version: int
+) -> None:
+    both = here(lab, backend)
+    async with claude_agent(both, version=version) as agent:
         session = await named(agent, both, "Alpha")
         path = transcript(both, session)
         for number in range(2):
@@ -196,16 +206,17 @@ async def test_generated_titles_in_the_transcript_never_replace_the_clients(lab:
         assert await titled(agent, session) == "Alpha"
 
 
-async def test_renames_at_random_moments_of_resumes_are_all_kept(lab: MakeLab) -> None:
+@pytest.mark.parametrize(("backend", "moments"), [("claude", 6), ("claude-tui", 3)])
+async def test_renames_at_random_moments_of_resumes_are_all_kept(lab: MakeLab, backend: str, moments: int) -> None:
     """The CLI reads its transcript within some 20 ms of its start; a title written in them would be lost."""
-    both = here(lab)
+    both = here(lab, backend)
     async with claude_agent(both) as agent:
         session = await named(agent, both, "Start")
-        for number in range(6):
+        for number in range(moments):
             await agent.request("session/close", {"sessionId": session})
             params: JsonObject = {"sessionId": session, "cwd": both.cwd, "mcpServers": []}
             resuming = agent.start("session/resume", params)
-            with anyio.move_on_after(number * 0.08):
+            with anyio.move_on_after(number * 0.48 / moments):
                 await resuming.answer()
             await set_title(agent, session, f"Title {number}")
             await resuming.answer()
@@ -214,9 +225,12 @@ async def test_renames_at_random_moments_of_resumes_are_all_kept(lab: MakeLab) -
             assert await titled(agent, session) == f"Title {number}"
 
 
-async def test_after_clear_the_id_and_the_title_follow_the_conversation(lab: MakeLab) -> None:
-    both = here(lab)
-    async with claude_agent(both) as agent:
+@of_claude_and_v2
+async def test_after_clear_the_id_and_the_title_follow_the_conversation(
+    lab: MakeLab, backend: str, version: int
+) -> None:
+    both = here(lab, backend)
+    async with claude_agent(both, version=version) as agent:
         session = await named(agent, both, "Kept")
         await agent.ask(session, "TEXT<<before>>")
         assert await agent.ask(session, "/clear") == "end_turn"
@@ -227,10 +241,10 @@ async def test_after_clear_the_id_and_the_title_follow_the_conversation(lab: Mak
         await set_title(agent, session, "Anew")
         await agent.ask(session, BIG)
         assert (await titled(agent, session), await titled(agent, other)) == ("Anew", "Kept")
-    async with claude_agent(both) as agent:
+    async with claude_agent(both, version=version) as agent:
         assert (await titled(agent, session), await titled(agent, other)) == ("Anew", "Kept")
         for one, said, unsaid in ((session, "behind it", "before"), (other, "before", "behind it")):
-            await load(agent, both, one)
+            await agent.load(one, both.cwd)
             assert said in agent.said(one) and unsaid not in agent.said(one)
             assert await agent.ask(one, "SAY[1]") == "end_turn"
 
@@ -271,11 +285,10 @@ async def test_a_codex_thread_of_another_process_takes_the_title_and_keeps_it(
         assert await titled(agent, owner.id) == "Theirs again"
 
 
-async def test_an_archived_codex_thread_is_not_titled_and_the_refusal_says_why(
-    lab: MakeLab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@both_versions
+async def test_an_archived_codex_thread_is_not_titled_and_the_refusal_says_why(lab: MakeLab, version: int) -> None:
     both = lab("codex")
-    async with started(both, "--backend", "codex") as agent:
+    async with started(both, "--backend", "codex", version=version) as agent:
         await agent.initialize()
         session = await agent.new_session(both.cwd)
         await agent.ask(session, "SAY[1]")
@@ -284,7 +297,7 @@ async def test_an_archived_codex_thread_is_not_titled_and_the_refusal_says_why(
     command = [*cast(Program, find_program()).command, "archive", session]
     done = await anyio.run_process(command, env=both.env, check=False)
     assert done.returncode == 0, (done.stdout, done.stderr, path)
-    async with started(both, "--backend", "codex") as agent:
+    async with started(both, "--backend", "codex", version=version) as agent:
         await agent.initialize()
         error = await agent.fails("session/set_title", {"sessionId": session, "title": "After"})
         assert (error.code, text(as_object(error.data), "reason")) == (-32600, "archived")

@@ -185,6 +185,31 @@ async def test_titles_of_live_sessions_never_collide_and_one_set_before_an_open_
         assert titles == {first: "Same", second: "Same", third: "Same"}
 
 
+async def test_a_question_has_the_keyboard_and_a_cancel_ends_what_was_typed_before_it(tui: Lab) -> None:
+    async with started(tui) as agent:
+        await agent.initialize()
+        session = await agent.new_session(tui.cwd)
+        agent.on_question = leave_open
+        # Two calls in one message: the results of both are awaited before the model hears of anything.
+        both = "RUN[until [ -e go ]; do sleep 0.05; done] RUN[touch asked]"
+        turn = agent.prompt(session, f"{both} ;; TEXT<<not this>>")
+        await agent.wait_for(lambda: agent.heard(session, "tool_call"), "the call")
+
+        def steering(words: str) -> JsonObject:
+            return {"sessionId": session, "prompt": [{"type": "text", "text": words}]}
+
+        added = await agent.request("_session/steering", steering("GATE[never] TEXT<<never said>>"))
+        assert added == {"outcome": "injected"}
+        (Path(tui.cwd) / "go").touch()
+        await agent.question(session)
+        refused = await agent.request("_session/steering", steering("TEXT<<nor this>>"))
+        assert refused["outcome"] == "failed" and "answer that first" in text(refused, "reason")
+        agent.notify("session/cancel", {"sessionId": session})
+        assert (await turn.answer())["stopReason"] == "cancelled"
+        assert await agent.ask(session, "TEXT<<and on>>") == "end_turn"
+        assert agent.said(session) == "and on" and sorted(os.listdir(tui.cwd)) == ["go"]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.case("K02")
 async def test_an_agent_that_is_killed_leaves_no_program_behind(tui: Lab) -> None:

@@ -9,7 +9,7 @@ import pytest
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
 from .client import Client, leave_open
-from .conftest import MakeLab
+from .conftest import MakeLab, both_versions, of_claude_and_v2
 from .lab import Lab, started
 from .test_mcp import probe
 from .test_options import knows
@@ -33,8 +33,9 @@ def tools(body: JsonObject) -> set[str]:
     return {text(tool, "name") for tool in as_objects(body["tools"])}
 
 
-async def test_a_session_begins_with_what_the_vendors_options_ask_for(lab: MakeLab) -> None:
-    both = lab("claude")
+@of_claude_and_v2
+async def test_a_session_begins_with_what_the_vendors_options_ask_for(lab: MakeLab, backend: str, version: int) -> None:
+    both = lab(backend)
     other = both.directory("other")
     server = probe(both)
     env = {text(entry, "name"): text(entry, "value") for entry in as_objects(server["env"])}
@@ -48,9 +49,9 @@ async def test_a_session_begins_with_what_the_vendors_options_ask_for(lab: MakeL
         "mcpServers": {"probe": {"command": server["command"], "args": server["args"], "env": env}},
         "title": "Vendor's",
     }
-    async with started(both, "--backend", "claude") as agent:
+    async with started(both, "--backend", backend, version=version) as agent:
         await agent.initialize()
-        session = await opened(agent, both, options)
+        session = await opened(agent, both, options, backend)
         body = await asked(agent, both, session)
         assert (body["model"], body["output_config"]) == ("claude-haiku-5-5", {"effort": "low"})
         assert tools(body) & {"Bash", "Read", "Write", "Edit"} == {"Bash", "Read"}
@@ -62,19 +63,25 @@ async def test_a_session_begins_with_what_the_vendors_options_ask_for(lab: MakeL
         assert row["title"] == "Vendor's"
 
         # What is chosen since counts more; who loads the session has to ask anew for what a CLI is started with.
-        choice = {"sessionId": session, "configId": "model", "value": "opus"}
-        await agent.request("session/set_config_option", choice)
+        await agent.set_option(session, "model", "opus")
         assert (await asked(agent, both, session))["model"] == "claude-opus-5-5"
         await agent.request("session/close", {"sessionId": session})
         await agent.load(session, both.cwd)
         body = await asked(agent, both, session)
         assert body["model"] == "claude-opus-5-5" and {"Write", "Edit"} <= tools(body)
+        assert "MARK-17" not in json.dumps(body)
+        # So are instructions, also for a session that has run without.
+        later: JsonObject = {"claudeCode": {"options": {"systemPrompt": {"append": "Say MARK-18."}}}}
+        loading: JsonObject = {"sessionId": session, "cwd": both.cwd, "mcpServers": [], "_meta": later}
+        await agent.request("session/load", loading)
+        assert "MARK-18" in json.dumps(await asked(agent, both, session))
 
 
-async def test_custom_instructions_reach_the_model_of_both_clis(lab: MakeLab) -> None:
+@both_versions
+async def test_custom_instructions_reach_the_model_of_both_clis(lab: MakeLab, version: int) -> None:
     both = lab()
     asks: JsonObject = {"jetbrains": {"air": {"version": 1, "capabilities": ["customInstructions", "unknown"]}}}
-    async with started(both, "--titles", "off") as agent:
+    async with started(both, "--titles", "off", version=version) as agent:
         greeting = await agent.initialize(_meta=asks)
         air = obj(obj(obj(greeting, "_meta"), "jetbrains"), "air")
         assert air == {"version": 1, "capabilities": ["customInstructions"]}
@@ -86,7 +93,8 @@ async def test_custom_instructions_reach_the_model_of_both_clis(lab: MakeLab) ->
             assert f"Say MARK-{backend}." in json.dumps(body)
 
 
-async def test_vendors_options_give_nothing_away(lab: MakeLab) -> None:
+@both_versions
+async def test_vendors_options_give_nothing_away(lab: MakeLab, version: int) -> None:
     both = lab()
     options: JsonObject = {
         "permissionMode": "bypassPermissions",
@@ -99,7 +107,7 @@ async def test_vendors_options_give_nothing_away(lab: MakeLab) -> None:
         "agent": "no such agent",
         "model": 5,
     }
-    async with started(both, "--titles", "off") as agent:
+    async with started(both, "--titles", "off", version=version) as agent:
         await agent.initialize()
         agent.on_question = leave_open
         session = await opened(agent, both, options)

@@ -1,9 +1,9 @@
 """Renames at random moments of everything that real CLIs do, and the count of titles lost: `make titles-torture`.
 
-Four sessions, two of each CLI, in one lab. Each step brings one of them into a circumstance (streaming, a big
-turn, compaction, a resume, a kill of its CLI, a restart of the agent, a rename by another program),
-has a client rename it in the midst, and looks in the list whether the last name given is the one that is shown:
-at once, when the circumstance is over, and for all sessions after each restart.
+Four sessions, two of each CLI, in one lab; those of Claude Code may be served by its interactive program. Each step
+brings one of them into a circumstance (streaming, a big turn, compaction, a resume, a kill of its CLI, a restart of the
+agent, a rename by another program), has a client rename it in the midst, and looks in the list whether the last name
+given is the one that is shown: at once, when the circumstance is over, and for all sessions after each restart.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ class Torture:
 
     lab: Lab
     dice: random.Random
+    claude: str = "claude"
+    """The backend of the sessions of Claude Code."""
     subjects: list[Subject] = field(default_factory=list[Subject])
     lost: list[str] = field(default_factory=list[str])
     steps: Counter[str] = field(default_factory=Counter[str])
@@ -65,7 +67,7 @@ class Torture:
 
     async def begin(self, agent: Client) -> None:
         """Four sessions with a turn each."""
-        for backend in ("claude", "codex", "claude", "codex"):
+        for backend in (self.claude, "codex", self.claude, "codex"):
             session = await agent.new_session(self.lab.cwd, backend)
             await agent.ask(session, "SAY[1]")
             self.subjects.append(Subject(session, backend, ""))
@@ -93,7 +95,7 @@ class Torture:
     async def step(self, agent: Client) -> None:
         """One session, one circumstance, one rename or more."""
         subject = self.dice.choice(self.subjects)
-        name = self.dice.choice([name for name, (only, _) in CIRCUMSTANCES.items() if only in ("", subject.backend)])
+        name = self.dice.choice([name for name, (only, _) in CIRCUMSTANCES.items() if subject.backend.startswith(only)])
         self.steps[name] += 1
         with anyio.fail_after(PATIENCE):
             await CIRCUMSTANCES[name][1](self, agent, subject)
@@ -160,9 +162,9 @@ class Torture:
         turn = agent.prompt(subject.id, "DELAY[5] SAY[60]")
         await self.some_time(0.3)
         await self.rename(agent, subject)
-        word = {"claude": subject.id, "codex": "app-server"}[subject.backend]
+        words = ("app-server",) if subject.backend == "codex" else (subject.id, "--output-format", "--settings")
         for pid, command in bearing(str(self.lab.folder)).items():
-            if word in command or (subject.backend == "claude" and "--output-format" in command):
+            if any(word in command for word in words):
                 os.kill(pid, signal.SIGKILL)
         await _over(turn)
 
@@ -204,9 +206,9 @@ async def _over(turn: Pending) -> None:
             raise
 
 
-async def torture(lab: Lab, renames: int, seed: int, per_life: int = 25) -> Torture:
+async def torture(lab: Lab, renames: int, seed: int, per_life: int = 25, claude: str = "claude") -> Torture:
     """So many renames, with a restart of the agent after each `per_life`."""
-    run = Torture(lab, random.Random(seed))
+    run = Torture(lab, random.Random(seed), claude)
     while run.renames < renames:
         goal = min(renames, run.renames + per_life)
         async with _agent(lab) as agent:
@@ -233,11 +235,12 @@ async def _agent(lab: Lab) -> AsyncGenerator[Client]:
 @click.command()
 @click.option("--renames", default=500, show_default=True, help="How many.")
 @click.option("--seed", default=None, type=int, help="Of the dice; a random one is printed.")
-def main(renames: int, seed: int | None) -> None:
+@click.option("--claude", default="claude", show_default=True, help="Or claude-tui.")
+def main(renames: int, seed: int | None, claude: str) -> None:
     """Rename sessions of the real CLIs at random moments, and count the titles that are lost."""
     chosen = seed if seed is not None else random.SystemRandom().randrange(1 << 32)
     click.echo(f"seed {chosen}")
-    run = anyio.run(_in_a_lab, renames, chosen)
+    run = anyio.run(_in_a_lab, renames, chosen, claude)
     click.echo(f"{run.renames} renames, {run.checks} looks: " + ", ".join(f"{n} x {w}" for w, n in run.steps.items()))
     for lost in run.lost:
         click.echo(f"LOST {lost}")
@@ -245,10 +248,10 @@ def main(renames: int, seed: int | None) -> None:
     sys.exit(1 if run.lost else 0)
 
 
-async def _in_a_lab(renames: int, seed: int) -> Torture:
+async def _in_a_lab(renames: int, seed: int, claude: str) -> Torture:
     with tempfile.TemporaryDirectory() as folder:
         async with run_model() as model:
-            return await torture(make_lab(Path(folder), model), renames, seed)
+            return await torture(make_lab(Path(folder), model, (claude, "codex")), renames, seed, claude=claude)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from acp_manifold.translators.mcp import StdioServer as StdioServer
 from acp_manifold.translators.values import NamedTuple
 
 from .errors import BackendGone
+from .program import Program as Program
 
 if TYPE_CHECKING:
     # Not needed to find and start a CLI, which is done first.
@@ -42,17 +43,6 @@ Login: TypeAlias = Literal["in", "out", "unknown"]
 
 StoreOrigin: TypeAlias = Literal["user", "generated"]
 """Who made a title, as far as the backend's own store can tell."""
-
-
-class Program(NamedTuple):
-    """An installed CLI."""
-
-    command: tuple[str, ...]
-    """What to start, without arguments of ours."""
-    source: str
-    """How it was found, for people: an environment variable's name, `PATH`, or a package's name."""
-    version: str | None = None
-    """Its version, where that is known without asking it."""
 
 
 class AuthMethod(NamedTuple):
@@ -86,6 +76,8 @@ class SessionSpec(NamedTuple):
     """What the model is told ahead of the conversation, behind the CLI's own instructions or in their place."""
     wishes: Wishes | None = None
     """What a client asked for that was written for another agent of the CLI."""
+    unnamed: bool = False
+    """Whether no model is to name it: a CLI that would have it named by itself is kept from that."""
 
 
 class SessionRow(NamedTuple):
@@ -401,14 +393,6 @@ class Backend(Protocol):
 
     def program(self) -> Program | None:
         """The CLI to start, or None if none is installed. Cheap: looks at the environment and the disk."""
-        ...
-
-    def prestart(self) -> None:
-        """Start what takes the CLI a while to come up, before there is an event loop; called once or not at all.
-
-        The process imports for as long as a small CLI needs to come up. Errors are kept for the
-        first request. What was started ends when our process does, also if `running` never comes.
-        """
         ...
 
     def running(self, host: Host) -> AbstractAsyncContextManager[None]:

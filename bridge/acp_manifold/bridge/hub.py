@@ -405,7 +405,7 @@ class Hub:
 
         session = Session(
             backend,
-            spec._replace(endpoint=self.endpoints.get(backend.name)),
+            spec._replace(endpoint=self.endpoints.get(backend.name), unnamed=not self._name_them),
             self._keeper,
             self._bind,
             grace=self._grace,

@@ -62,6 +62,8 @@ def _details(hub: Hub, backend: str, row: SessionRow) -> index.Details:
         state=session.state,
         last_prompt_at=_moment(session.last_prompt_at),
         last_turn_ended_at=_moment(session.last_turn_ended_at),
+        # A store has it once the CLI has ended.
+        cost_usd=row.cost_usd if session.cost_usd is None else session.cost_usd,
     )
 
 

@@ -21,7 +21,7 @@ from acp_manifold.translators.acp.capabilities import ClientCapabilities
 from acp_manifold.translators.acp.requests import TITLE_METHODS, SessionSetup
 from acp_manifold.translators.narrow import JsonObject
 from acp_manifold.translators.titles import normalise
-from acp_manifold.translators.updates import ConfigOption, MessageChunk, Options, Question, Text, Update
+from acp_manifold.translators.updates import Commands, ConfigOption, MessageChunk, Question, Text, Update
 from acp_manifold.translators.values import NamedTuple
 
 from .client import Replay
@@ -68,8 +68,11 @@ class Listener(Protocol):
         """Render an update and queue it."""
         ...
 
-    def opened(self, held: tuple[ConfigOption, ...]) -> JsonObject:
-        """What the answer to the request that opens the session says of its options."""
+    answers: tuple[type, ...]
+    """What the answer to the request that opens the session says itself, of what a client is told of one."""
+
+    def opened(self, held: tuple[ConfigOption, ...], commands: Commands | None) -> JsonObject:
+        """What that answer says of the options, and of the slash commands if they are known."""
         ...
 
 
@@ -270,11 +273,11 @@ class Link(ABC):
         """What is said of a session in the answer to the request that opened it; its updates go out right behind."""
         known = self._attached.get(session.id)
         if known is not None:
-            return known.opened(session.options)
+            return known.opened(session.options, session.commands)
         heard = listener or self.listener(session.id)
-        answer = heard.opened(session.options)
+        answer = heard.opened(session.options, session.commands)
         # The answer says it as well, and better.
-        self._opening[session.id] = [u for u in self._opening.get(session.id, []) if not isinstance(u, Options)]
+        self._opening[session.id] = [u for u in self._opening.get(session.id, []) if not isinstance(u, heard.answers)]
         call.on_answered = partial(self.let_through, session.id, heard)
         return answer
 

@@ -12,7 +12,7 @@ from acp_manifold.translators.acp.output import ToolOutputs
 from acp_manifold.translators.acp.plainer import plainer
 from acp_manifold.translators.acp.requests import SessionSetup
 from acp_manifold.translators.narrow import JsonObject, as_int
-from acp_manifold.translators.updates import ConfigOption, MessageChunk, Options, Question, Text, Update
+from acp_manifold.translators.updates import Commands, ConfigOption, MessageChunk, Options, Question, Text, Update
 
 from .link import METHODS, Link, Listener
 from .logins import auth_methods
@@ -34,6 +34,8 @@ class _Outputs(Protocol):
 
 class ListenerV1:
     """What the client hears of one session."""
+
+    answers: tuple[type, ...] = (Options,)
 
     def __init__(self, session_id: str, link: Link, outputs: _Outputs) -> None:
         self._session_id = session_id
@@ -73,8 +75,8 @@ class ListenerV1:
     def _notify(self, params: JsonObject) -> None:
         self._outbound.send({"jsonrpc": "2.0", "method": "session/update", "params": params}, self._session_id)
 
-    def opened(self, held: tuple[ConfigOption, ...]) -> JsonObject:
-        """What the answer says of the options; see `Listener.opened`."""
+    def opened(self, held: tuple[ConfigOption, ...], commands: Commands | None) -> JsonObject:
+        """What the answer says of the options; see `Listener.opened`. It has no place for commands."""
         self._mode = options.current_mode(held)
         return options.opened(held, self._link.can)
 

@@ -15,9 +15,11 @@ from acp_manifold.translators.acp.requests import SessionSetup
 from acp_manifold.translators.acp.v2_telling import Telling
 from acp_manifold.translators.narrow import JsonObject, as_int
 from acp_manifold.translators.updates import (
+    Commands,
     ConfigOption,
     Message,
     MessageChunk,
+    Options,
     PlanChunk,
     Question,
     Role,
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 
 class ListenerV2:
     """What the client hears of one session."""
+
+    answers: tuple[type, ...] = (Options, Commands)
 
     def __init__(self, session_id: str, outbound: Outbound, *, history: bool) -> None:
         self._session_id = session_id
@@ -82,9 +86,12 @@ class ListenerV2:
         for params in told:
             self._outbound.send({"jsonrpc": "2.0", "method": "session/update", "params": params}, self._session_id)
 
-    def opened(self, held: tuple[ConfigOption, ...]) -> JsonObject:
-        """What the answer says of the options; see `Listener.opened`."""
-        return {"configOptions": v2_options.config_options(held)}
+    def opened(self, held: tuple[ConfigOption, ...], commands: Commands | None) -> JsonObject:
+        """What the answer says of the options and the commands; see `Listener.opened`."""
+        answer: JsonObject = {"configOptions": v2_options.config_options(held)}
+        if commands is not None:
+            answer["availableCommands"] = v2.commands(commands)
+        return answer
 
 
 class LinkV2(Link):

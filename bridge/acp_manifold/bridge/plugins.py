@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 
 from acp_manifold.translators.values import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Plugin(NamedTuple):

@@ -21,11 +21,12 @@ import anyio
 from anyio import to_thread
 
 from .descriptors import Sink, Source, readable
+from .forking import pipe
 from .framing import LINE_LIMIT, Framed, LineFramer, TooLong
 from .guard import guard
 from .outbound import Outbound
 from .shutdown import climb
-from .starting import Launch, pipe, start
+from .starting import Launch, start
 from .survivors import signal_to, survivors
 from .taps import NOWHERE, Place, taps
 

@@ -45,8 +45,6 @@ class Progress:
         self.own = False
         """Whether the backend works though nobody has prompted it."""
         self._questions = 0
-        self._end: tuple[TurnEnd | None, Fault | None] = (None, None)
-        """How the turn ended, until that is told: a question that is still open keeps the session from being idle."""
         self.now = SessionState("idle")
         """What was told last, without how a turn ended: that is news only once."""
 
@@ -60,7 +58,6 @@ class Progress:
     def runs(self) -> None:
         """The prompt of a turn is taken in; what the backend did of its own accord has become part of it."""
         self._turn, self.own = True, False
-        self._end = (None, None)
         self._say()
 
     def ended(self, turn: Turn) -> None:
@@ -91,27 +88,29 @@ class Progress:
     def asks(self) -> None:
         """A question is put to the person."""
         self._questions += 1
-        if self._questions == 1:
-            self._say()
+        self._say_if_new()
 
     def answered(self) -> None:
         """A question is answered, or taken back."""
         self._questions -= 1
-        if not self._questions:
-            self._say()
+        self._say_if_new()
 
     def look(self) -> None:
         """Something may have gone into the background, or have ended there."""
         if self._background() != self.now.background:
             self._say()
 
+    @property
+    def _state(self) -> State:
+        if not (self._turn or self.own):
+            # What work in the background asks holds nothing up.
+            return "idle"
+        return "requires_action" if self._questions else "running"
+
+    def _say_if_new(self) -> None:
+        if self._state != self.now.state:
+            self._say()
+
     def _say(self, end: TurnEnd | None = None, fault: Fault | None = None) -> None:
-        state: State = "requires_action" if self._questions else "running" if self._turn or self.own else "idle"
-        self.now = SessionState(state, background=self._background())
-        if end is not None or fault is not None:
-            self._end = end, fault
-        if state != "idle":
-            self._tell(self.now)
-            return
-        (end, fault), self._end = self._end, (None, None)
-        self._tell(self.now._replace(end=end, fault=fault))
+        self.now = SessionState(self._state, background=self._background())
+        self._tell(self.now._replace(end=end, fault=fault) if self.now.state == "idle" else self.now)

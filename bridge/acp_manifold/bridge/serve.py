@@ -1,24 +1,31 @@
-"""Becoming an agent process: log, find the backends, have them start, then import the rest.
+"""Becoming an agent process: start CLIs, log, find the backends, then import the rest.
 
 The order is the point. A CLI that takes a while to come up is started while Python still imports
-the event loop and the bridge; by the time the first request is there, so is the CLI.
+the event loop and the bridge; by the time the first request is there, so is the CLI. So this imports
+next to nothing before that.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sys
-from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
 
-from .backends import NoBackend, find_backends
+from .plugins import plugins
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import logging
+    from collections.abc import Callable, Generator, Sequence
+    from typing import NoReturn
+
     from .backend import Backend
     from .connection import Protocol
+
+EARLY = "acp_manifold.backends.early"
+"""Entry points that are called first of all, by the name of their backend: each starts what takes its CLI a while to
+come up, raises nothing, and keeps for the backend what it has started. That ends when our process does."""
 
 INTERRUPT_GRACE = 10.0
 """Seconds a backend has to heed an interrupt before it is ended, unless the command line says otherwise."""
@@ -55,6 +62,10 @@ def serve(
     """
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _leave)
+    _begin_early(names)
+
+    from .backends import NoBackend, find_backends
+
     try:
         start_logging(log_file, verbose)
         backends = find_backends(names)
@@ -64,14 +75,20 @@ def serve(
     except NoBackend as exc:
         sys.stderr.write(f"acp-manifold: {exc.message}\n")
         return 2
-    for backend in backends:
-        backend.prestart()
 
     from .agent import run
 
     with _recorded(record, backends):
         run(backends, grace=grace, idle=idle, name_them=name_them, protocol=protocol)
     return 0
+
+
+def _begin_early(names: Sequence[str]) -> None:
+    for name, plugin in plugins(EARLY).items():
+        if not names or name in names:
+            # An entry point is untyped; see `EARLY` for what it promises.
+            begin: Callable[[], None] = plugin.load()  # type: ignore[assignment]
+            begin()
 
 
 @contextmanager
@@ -98,6 +115,8 @@ def _leave(number: int, frame: object) -> NoReturn:
 
 def start_logging(log_file: str | None, verbose: bool) -> None:
     """Log to stderr and, when asked, to a private file. stdout is the protocol's alone."""
+    import logging
+
     handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
     if log_file is not None:
         descriptor = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

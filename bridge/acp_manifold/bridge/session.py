@@ -36,6 +36,7 @@ from acp_manifold.translators.updates import (
     Text,
     ToolCallUpdate,
     Update,
+    Usage,
 )
 from acp_manifold.translators.values import NamedTuple
 
@@ -146,6 +147,8 @@ class Session:
         self.last_prompt_at: float | None = None
         self.last_turn_ended_at: float | None = None
         """Both of this life of the session, in seconds since 1970."""
+        self.cost_usd: float | None = None
+        """What the conversation has cost in US dollars, as the backend told it last."""
         self.failed = False
         """Whether the last turn failed."""
         self.prompted = known is not None
@@ -333,6 +336,11 @@ class Session:
     # -- options --------------------------------------------------------------------------------
 
     @property
+    def commands(self) -> Commands | None:
+        """All slash commands, as told last; None before they are known."""
+        return self._commands
+
+    @property
     def options(self) -> tuple[ConfigOption, ...]:
         """What can be set, with what holds: the backend first, then what its CLI offers."""
         fixed = self.prompted or not self.turns.idle or not self._choices
@@ -388,10 +396,14 @@ class Session:
         else:
             for client in self.clients:
                 client.deliver(self.id, update)
+        if isinstance(update, MessageChunk):
+            return
         if isinstance(update, ToolCallUpdate | Subagent) or (
             isinstance(update, OfSubagent) and isinstance(update.update, Subagent)
         ):
             self.progress.look()
+        elif isinstance(update, Usage) and update.cost_usd is not None:
+            self.cost_usd = update.cost_usd
 
     def _tell_typed(self, turn: Turn, update: MessageChunk) -> None:
         """What was typed: to who typed it as an echo."""
@@ -440,6 +452,7 @@ class Session:
         """The conversation goes on under another name of the backend's; see `SessionEvents.moved`."""
         self.recent.clear()
         self._from_store = False
+        self.cost_usd = None
         self._left = self._left or self.key
         self._name(Key(self._serving.name, session_id))
         self.update(MessageChunk("agent", Text(BEGUN_ANEW)))

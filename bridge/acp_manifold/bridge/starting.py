@@ -1,32 +1,18 @@
-"""Starting a CLI: the fork and the exec, and the words for why there was none.
-
-Apart from the rest of a child's life because a backend may start its CLI before the event loop
-exists, while Python still imports: what is needed for that is imported here, and no more.
-"""
+"""Starting a CLI, and the words for why it can't be started."""
 
 from __future__ import annotations
 
 import errno
 import os
-import subprocess
 from collections.abc import Mapping, Sequence
-from typing import IO, cast
 
 from acp_manifold.translators.values import NamedTuple
 
 from .errors import BackendGone
-from .survivors import MARK_VARIABLE
+from .forking import Started, fork
 
 _NO_PROGRAM = (errno.ENOEXEC, getattr(errno, "EBADARCH", errno.ENOEXEC))
 """What Linux, and macOS, say of a file that is no program of theirs."""
-
-
-class Started(NamedTuple):
-    """A program that was started; whoever holds it hands it to `process.spawn`, or ends it."""
-
-    process: subprocess.Popen[bytes]
-    mark: str
-    """What its descendants bear in the environment."""
 
 
 class Launch(NamedTuple):
@@ -52,36 +38,18 @@ class Launch(NamedTuple):
 
 
 def start(command: Sequence[str], cwd: str, env: Mapping[str, str]) -> Started:
-    """Start a program as a group and a process session of its own, with non-blocking pipes to it.
-
-    Args:
-        command: The program and its arguments; found on the PATH in `env` if it has no slash.
-        cwd: The directory to start it in.
-        env: All of its environment, but for the mark that is added.
+    """Start a program; see `forking.fork`.
 
     Raises:
         BackendGone: It can't be started; the message names the program and the cause.
     """
-    mark = os.urandom(16).hex()
     if not os.path.isdir(cwd):
         what = "is not a directory" if os.path.exists(cwd) else "does not exist"
         raise BackendGone(f"Can't start {command[0]}: the working directory {cwd} {what}")
     try:
-        process = subprocess.Popen(
-            command,
-            cwd=cwd,
-            env={**env, MARK_VARIABLE: mark},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-        )
+        return fork(command, cwd, env)
     except (OSError, ValueError) as exc:
         raise BackendGone(f"Can't start {command[0]}: {_why_not(exc, command[0], cwd)}") from exc
-    for stream in (process.stdin, process.stdout, process.stderr):
-        os.set_blocking(pipe(stream).fileno(), False)
-    return Started(process, mark)
 
 
 def _why_not(exc: OSError | ValueError, program: str, cwd: str) -> str:
@@ -98,8 +66,3 @@ def _why_not(exc: OSError | ValueError, program: str, cwd: str) -> str:
     if isinstance(exc, OSError) and exc.errno == errno.E2BIG:
         return "its arguments and environment are too long"
     return exc.strerror or str(exc) if isinstance(exc, OSError) else str(exc)
-
-
-def pipe(stream: IO[bytes] | None) -> IO[bytes]:
-    """A pipe of a started program; `start` makes all three, which the type of Popen can't say."""
-    return cast("IO[bytes]", stream)

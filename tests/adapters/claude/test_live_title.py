@@ -288,6 +288,26 @@ async def test_an_older_title_that_comes_back_later_is_written_over_and_not_told
                     assert ("Old", "user") not in host.heard[heard:]
 
 
+async def test_older_titles_that_come_back_together_are_written_over_once(
+    fake: FakeClaude, backend: ClaudeBackend, work: Path
+) -> None:
+    async with hub(backend) as host, backend.session(SessionSpec(str(work)), Listener()) as session:
+        with anyio.fail_after(10), backend.follow(session.id, str(work)):
+            await session.prompt(saying("x"))
+            for title in ("One", "Two", "New"):
+                await session.rename(title)
+            late = [{"type": "custom-title", "customTitle": title, "sessionId": "x"} for title in ("One", "Two")]
+            with fake.transcript(session.id).open("a") as file:
+                file.write("".join(json.dumps(line) + "\n" for line in late))
+            await until(lambda: fake.titles(session.id)[3:] == ["One", "Two", "New"])
+            # Another rename behind it: were there more than one on the way, they would come before.
+            await session.rename("Newer")
+            await host.until_heard("Newer", "user")
+        assert [request["title"] for request in fake.requests("rename_session", session.id)][2:] == ["New"] * 2 + [
+            "Newer"
+        ]
+
+
 async def test_a_person_who_renames_back_elsewhere_is_heeded(
     fake: FakeClaude, backend: ClaudeBackend, work: Path
 ) -> None:

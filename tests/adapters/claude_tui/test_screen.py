@@ -57,6 +57,21 @@ def test_a_dialog_that_is_not_known_is_told_with_its_words() -> None:
     assert sight.dialog is not None and sight.dialog.kind == "unknown"
 
 
+def test_a_turn_that_can_be_interrupted_is_named_below_the_box() -> None:
+    rule, box = "─" * 60, "❯ esc to interrupt"
+    for below, at_work in (("⏸ manual mode on · esc to interrupt · ← for agents", True), ("⏸ manual mode on", False)):
+        screen = Screen(10, 60)
+        screen.feed("\r\n".join((rule, box, rule, f"  {below}")).encode())
+        assert screen.is_at_work is at_work
+
+
+@pytest.mark.parametrize(("typed", "box"), [("P\x1b[2mress up to edit queued messages", ""), ("Press up", "Press up")])
+def test_the_hint_that_something_is_queued_is_nothing_in_the_box(typed: str, box: str) -> None:
+    screen = Screen(10, 60)
+    screen.feed(f"{'─' * 60}\r\n❯ {typed}\x1b[22m\r\n{'─' * 60}".encode())
+    assert screen.look().box == box
+
+
 def test_shell_mode_is_no_box_for_a_prompt_and_an_empty_screen_is_nothing() -> None:
     assert look(lines("shell_mode")).box is None
     assert look([""] * 50) == (None, None)

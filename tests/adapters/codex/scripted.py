@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio
 
-from acp_manifold.adapters.codex import CodexBackend
+from acp_manifold.adapters.codex.backend import CodexBackend
 from acp_manifold.adapters.codex.session import CodexSession
 from acp_manifold.bridge.backend import SessionSpec
 from acp_manifold.translators.forms import WITHDRAWN, Form, FormAnswer

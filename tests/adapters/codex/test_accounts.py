@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_manifold.adapters.codex import CodexBackend
+from acp_manifold.adapters.codex.backend import CodexBackend
 from acp_manifold.adapters.codex.config import thread_params
 from acp_manifold.adapters.codex.endpoint import at_its_provider, configured, shown
 from acp_manifold.bridge.backend import SessionSpec, StdioServer

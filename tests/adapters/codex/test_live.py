@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_manifold.adapters.codex import CodexBackend
 from acp_manifold.adapters.codex import session as sessions
+from acp_manifold.adapters.codex.backend import CodexBackend
 from acp_manifold.adapters.model import Model, run_model
 from acp_manifold.bridge.backend import ListQuery, SessionSpec
 from acp_manifold.bridge.errors import BackendFault, InvalidRequest, SessionNotFound
@@ -93,7 +93,7 @@ async def test_an_interrupt_ends_the_command_it_finds_running(model: Model, work
                 await events.until(lambda: calls(events))
                 await session.interrupt()
             assert [end.stop_reason for end in ends] == ["cancelled"]
-            assert statuses(events) == ["failed"]
+            assert statuses(events) == ["cancelled"]
             await logged(lambda: not runs("sleep 4711"))
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_manifold.adapters.codex import CodexBackend
 from acp_manifold.adapters.codex import server as servers
+from acp_manifold.adapters.codex.backend import CodexBackend
 from acp_manifold.adapters.codex.greeting import NEVER_USED
 from acp_manifold.adapters.codex.life import STARTS
 from acp_manifold.adapters.codex.limits import Limits

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_manifold.adapters.codex import CodexBackend
+from acp_manifold.adapters.codex.backend import CodexBackend
 from acp_manifold.bridge.backend import Login
 from tests.fakes.fake_codex import FakeCodex
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_manifold.bridge.errors import BackendGone
+from acp_manifold.bridge.errors import BackendGone, TaskNotFound
 from acp_manifold.translators.updates import MessageChunk, OfSubagent, Subagent, Text, Update
 from tests.fakes import fake_codex as fx
 from tests.fakes.fake_codex import FakeCodex
@@ -52,6 +52,33 @@ async def test_lines_that_come_before_the_end_of_the_call_are_told_behind_it(fak
         # The end of the session stops it, and lets its thread go too.
         await logged(lambda: len(fake.requests("thread/unsubscribe")) == 2)
     assert fake.requests("turn/interrupt") == [{"threadId": "kid", "turnId": "inner"}]
+
+
+async def test_a_cancel_stops_what_its_turn_has_set_to_work_and_nothing_of_earlier_turns(
+    fake: FakeCodex, work: Path
+) -> None:
+    later = {**BEGUN, "id": "d", "receiverThreadIds": ["second"]}
+    working = fx.notify("turn/started", threadId="second", turn={**TURN, "id": "other"})
+    fake.plays(
+        [of_the_kid("turn/started", turn=TURN), fx.completed(BEGUN), fx.done()],
+        [working, fx.completed(later), fx.wait("interrupt"), fx.done("interrupted")],
+    )
+    with anyio.fail_after(5):
+        async with one_session(work) as (session, events):
+            await session.prompt(HELLO)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(session.prompt, HELLO)
+                await events.until(lambda: len({u.id for u in events.updates if isinstance(u, Subagent)}) == 2)
+                # What the turn itself has set to work is no work in its background.
+                assert [task.id for task in session.background] == ["c"]
+                with pytest.raises(TaskNotFound):
+                    await session.stop_task("d")
+                await session.interrupt()
+            stopped = [params["threadId"] for params in fake.requests("turn/interrupt")]
+            assert "second" in stopped and "kid" not in stopped
+            assert [task.id for task in session.background] == ["c", "d"]
+            await session.stop_task("c")
+            await logged(lambda: "kid" in [params["threadId"] for params in fake.requests("turn/interrupt")])
 
 
 async def test_a_question_of_a_sub_agent_is_put_to_the_person(fake: FakeCodex, work: Path) -> None:

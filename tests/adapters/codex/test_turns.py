@@ -138,7 +138,7 @@ async def test_an_interrupt_stops_one_session_alone(fake: FakeCodex, work: Path)
     assert len(fake.requests("turn/interrupt")) == 1
 
 
-async def test_an_interrupt_fails_the_open_tool_call_and_ends_its_command(fake: FakeCodex, work: Path) -> None:
+async def test_an_interrupt_cancels_the_open_tool_call_and_ends_its_command(fake: FakeCodex, work: Path) -> None:
     fake.plays([fx.started(fx.command("c1", "sleep 99")), fx.gate("never")])
     listed = {"data": [{"itemId": "c1", "processId": "7"}, {"itemId": "older", "processId": "3"}]}
     fake.replies("thread/backgroundTerminals/list", {"result": listed})
@@ -147,7 +147,7 @@ async def test_an_interrupt_fails_the_open_tool_call_and_ends_its_command(fake: 
             tasks.start_soon(session.prompt, HELLO)
             await events.until(lambda: events.conversation)
             await session.interrupt()
-    assert tool_statuses(events) == ["failed"]
+    assert tool_statuses(events) == ["cancelled"]
     assert [params["processId"] for params in fake.requests("thread/backgroundTerminals/terminate")] == ["7"]
 
 

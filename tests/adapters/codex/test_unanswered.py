@@ -11,8 +11,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_manifold.adapters.codex import CodexBackend
 from acp_manifold.adapters.codex import session as sessions
+from acp_manifold.adapters.codex.backend import CodexBackend
 from acp_manifold.adapters.codex.client import NoAnswer
 from acp_manifold.adapters.codex.limits import Limits
 from acp_manifold.bridge.backend import ListQuery, SessionSpec

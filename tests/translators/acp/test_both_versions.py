@@ -44,7 +44,7 @@ from acp_manifold.translators.updates import (
 from tests.schema import schema
 
 TAKES_ALL = ClientCapabilities(plan=True, subagents=True, notices=True, compaction=True, terminal_output=True)
-FINAL = ("completed", "failed")
+FINAL = ("completed", "failed", "cancelled")
 INNER = (MessageChunk, ToolCall, ToolCallUpdate, ToolOutput)
 """What happens in the session of a sub-agent."""
 
@@ -163,7 +163,10 @@ class _SessionReader:
         if call is None:
             self._open = None
             call = self.shown.calls[text(update, "toolCallId")] = {}
-        call |= {key: update[key] for key in ("title", "kind", "status") if key in update}
+        call |= {key: update[key] for key in ("title", "kind") if key in update}
+        if "status" in update:
+            # In v1 a call that was stopped is one that has failed.
+            call["status"] = {"cancelled": "failed"}.get(text(update, "status"), update["status"])
         if "content" in update:
             call["content"] = [_content(item) for item in as_objects(update["content"])]
         meta = obj(update, "_meta")
@@ -206,7 +209,12 @@ WORDS = st.sampled_from(["a", "b ", "\x00", "\u2028", "ü\n", "😀", ""])
 LINES = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=9).map("\n".join)
 CALLS = ["c1", "c2"]
 AGENTS = ["s1", "s2"]
-STATES: list[Literal["in_progress", "completed", "failed"]] = ["in_progress", "completed", "failed"]
+STATES: list[Literal["in_progress", "completed", "failed", "cancelled"]] = [
+    "in_progress",
+    "completed",
+    "failed",
+    "cancelled",
+]
 
 
 def whole(lines: str) -> str:
@@ -237,7 +245,7 @@ besides = (
     | made(Notice, st.sampled_from(["info", "error"]), WORDS.filter(bool))
     | made(Commands, st.lists(made(Command, WORDS, WORDS, st.none() | WORDS)).map(tuple))
     | made(PlanText, st.just("p"), WORDS)
-    | made(Compaction, st.just("k"), st.sampled_from(["in_progress", "completed", "failed"]), st.none() | WORDS)
+    | made(Compaction, st.just("k"), st.sampled_from(STATES), st.none() | WORDS)
     | made(SessionState, st.sampled_from(["running", "idle"]), background=st.lists(tasks, max_size=2).map(tuple))
 )
 agents = made(

@@ -32,6 +32,15 @@ def test_output_stands_behind_the_content_the_call_has() -> None:
     assert isinstance(update, ToolCallUpdate) and update.content == (what_for, Text("```console\ndone\n```"))
 
 
+def test_output_stands_behind_content_that_came_once_the_call_was_known() -> None:
+    outputs, what_for = ToolOutputs(), Text("builds it")
+    outputs.shown(ToolCall("t", "Bash", kind="execute"))
+    outputs.shown(ToolCallUpdate("t", title="make", kind="execute", content=(what_for,)))
+    for update in (ToolOutput("t", "done"), ToolCallUpdate("t", status="completed")):
+        shown = outputs.shown(update)
+        assert isinstance(shown, ToolCallUpdate) and shown.content == (what_for, Text("```console\ndone\n```"))
+
+
 def test_a_fence_in_the_output_does_not_end_the_block() -> None:
     text = shown_text(ToolOutputs().shown(ToolOutput("t", "a\n```\nb")))
     assert text == "````console\na\n```\nb\n````"

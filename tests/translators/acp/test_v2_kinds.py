@@ -78,6 +78,7 @@ EVERYTHING: list[Update] = [
         )
     ),
     ToolCallUpdate("e0", status="failed"),
+    ToolCallUpdate("e1", status="cancelled"),
     Plan((PlanEntry("a", "pending"), PlanEntry("b", "in_progress"), PlanEntry("c", "completed"))),
     PlanText("p", "# Plan"),
     Plan(()),
@@ -156,7 +157,6 @@ UNIONS = (
         tag="tool_call_update",
         left_out={
             "paused": "no CLI pauses a call",
-            "cancelled": "no CLI tells a call that was cancelled from one that failed",
         },
     ),
 )

@@ -128,6 +128,22 @@ def test_tasks_make_a_plan_and_no_tool_calls() -> None:
     ]
 
 
+def test_with_a_sub_agent_that_is_stopped_its_calls_are_cancelled() -> None:
+    block: JsonObject = {"type": "tool_result", "tool_use_id": "t", "content": "No", "is_error": True}
+    about: JsonObject = {"id": "t", "non_execution_kind": "user-rejected"}
+    _, told = feed(
+        agent(calls("t", "Task", description="Look", prompt="p", subagent_type="x")),
+        agent(calls("i", "Read", file_path="/w/a"), parent_tool_use_id="t"),
+        {"type": "user", "message": {"content": [block]}, "tool_result_meta": [about]},
+    )
+    assert told[-3:-1] == [
+        OfSubagent("t", ToolCallUpdate("i", status="cancelled")),
+        Subagent("t", "idle", stop_reason="cancelled"),
+    ]
+    final = told[-1]
+    assert isinstance(final, ToolCallUpdate) and final.status == "cancelled"
+
+
 def test_a_sub_agent_has_a_conversation_of_its_own() -> None:
     inner: JsonObject = {"parent_tool_use_id": "t"}
     _, told = feed(
@@ -145,7 +161,7 @@ def test_a_sub_agent_has_a_conversation_of_its_own() -> None:
     inside = [update.update for update in told if isinstance(update, OfSubagent)]
     assert [update.title for update in inside if isinstance(update, ToolCall)] == ["Read a", "Read b"]
     assert ended == OfSubagent("t", ToolCallUpdate("j", status="failed"))
-    assert over == Subagent("t", "idle")
+    assert over == Subagent("t", "idle", stop_reason="end_turn")
 
 
 def test_an_agent_in_the_background_ends_its_call_with_its_last_words() -> None:
@@ -162,7 +178,10 @@ def test_an_agent_in_the_background_ends_its_call_with_its_last_words() -> None:
         system("task_updated", task_id="a", patch={"status": "completed"}),
     )
     assert [update.status for update in told if isinstance(update, ToolCallUpdate)] == ["in_progress", "completed"]
-    assert told[-2:] == [Subagent("t", "idle"), ToolCallUpdate("t", status="completed", content=(Text("Two bugs"),))]
+    assert told[-2:] == [
+        Subagent("t", "idle", stop_reason="end_turn"),
+        ToolCallUpdate("t", status="completed", content=(Text("Two bugs"),)),
+    ]
 
 
 def test_a_search_that_runs_with_the_model_ends_with_what_it_found() -> None:

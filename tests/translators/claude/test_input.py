@@ -6,8 +6,8 @@ import pytest
 
 from acp_manifold.translators.claude.commands import commands
 from acp_manifold.translators.claude.input import user_message
-from acp_manifold.translators.narrow import JsonObject, as_objects, obj
-from acp_manifold.translators.updates import Command, Content, Image, ResourceLink, Text
+from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
+from acp_manifold.translators.updates import Command, Content, Image, ResourceLink, Text, TextResource
 
 
 def block(content: Content) -> JsonObject:
@@ -43,6 +43,29 @@ def test_an_image_goes_as_base64() -> None:
 )
 def test_a_link_is_a_mention_of_a_file_or_a_markdown_link(uri: str, mention: str) -> None:
     assert block(ResourceLink(uri, "n")) == {"type": "text", "text": mention}
+
+
+def blocks(*prompt: Content, is_command: bool = False) -> list[str]:
+    """The blocks of a prompt: the words of each, or its kind."""
+    sent = as_objects(obj(user_message(prompt, "u1", is_command=is_command), "message").get("content"))
+    return [text(one, "text") or text(one, "type") for one in sent]
+
+
+LINK, NOTES, PICTURE = ResourceLink("file:///w/a.py", "a.py"), TextResource("x:n", "of it"), Image("QUJD", "image/png")
+
+
+def test_all_words_of_a_command_are_its_last_block() -> None:
+    assert blocks(Text("/fix "), LINK, Text("please"), is_command=True) == ["/fix @/w/a.py please"]
+    context = '<context ref="x:n">\nof it\n</context>'
+    assert blocks(Text("/fix"), PICTURE, NOTES, is_command=True) == [context, "image", "/fix [@n](x:n)"]
+
+
+@pytest.mark.parametrize("before", [Text("look"), LINK])
+def test_no_command_is_found_behind_other_words(before: Content) -> None:
+    assert blocks(before, Text("/clear"))[-1] == " /clear"
+    assert blocks(before, PICTURE, Text("/fix it"))[-1] == " /fix it"
+    assert blocks(before, Text("/usr/bin"))[-1] == "/usr/bin"
+    assert blocks(PICTURE, Text("/fix it"))[-1] == "/fix it"
 
 
 def test_commands_for_a_terminal_are_left_out() -> None:

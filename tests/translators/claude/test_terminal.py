@@ -154,13 +154,13 @@ def test_an_error_of_the_api_is_a_failure_in_its_words() -> None:
     assert talk.outcome == Failure("login", "Please run /login · API Error: 401")
 
 
-def test_an_interrupt_ends_the_turn_and_fails_what_is_open() -> None:
+def test_an_interrupt_ends_the_turn_and_what_is_open_is_cancelled() -> None:
     talk = begun()
     call: JsonObject = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "b"}}
     talk.recorded(agent(call, stop="tool_use"))
     talk.recorded(user([words("[Request interrupted by user for tool use]")], "u2"))
     assert talk.over
-    assert ToolCallUpdate("t1", status="failed") in talk.finish(interrupted=True)
+    assert ToolCallUpdate("t1", status="cancelled") in talk.finish(interrupted=True)
     assert isinstance(talk.outcome, TurnEnd) and talk.outcome.stop_reason == "cancelled"
 
 

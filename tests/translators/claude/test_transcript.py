@@ -10,7 +10,7 @@ from acp_manifold.translators.claude.listing import Facts
 from acp_manifold.translators.claude.records import Title, decode_line, moment, title_of, typed, working_directory
 from acp_manifold.translators.claude.transcript import History
 from acp_manifold.translators.narrow import JsonObject, obj
-from acp_manifold.translators.updates import Image, MessageChunk, Text
+from acp_manifold.translators.updates import Image, MessageChunk, Text, TextResource
 from tests.translators.claude.recorded import entries, tell
 
 
@@ -58,6 +58,13 @@ def test_a_history_holds_only_what_was_said_each_once() -> None:
         "update completed <```\nfile text\n```>",
         "agent: three",
     ]
+
+
+@pytest.mark.parametrize(("kind", "status"), [("user-rejected", "cancelled"), ("permission-rule", "failed")])
+def test_a_call_is_cancelled_if_the_turn_was_stopped_and_has_failed_if_it_was_refused(kind: str, status: str) -> None:
+    call = agent({"type": "tool_use", "id": "T1", "name": "Bash", "input": {"command": "ls"}}, "u1")
+    no: JsonObject = {"type": "tool_result", "tool_use_id": "T1", "content": "No", "is_error": True}
+    assert told([call, user([no], "u2", toolDenialKind=kind)])[-1] == f"update {status}"
 
 
 def test_a_call_that_was_never_answered_has_failed() -> None:
@@ -146,6 +153,8 @@ def test_an_unnamed_session_is_called_by_what_was_typed_first() -> None:
         user("Audit the parser", "u5"),
     )
     assert gathered.first_typed == "Audit the parser"
+    with_links = facts(user([words("see"), words("[@n](x:n)"), words('<context ref="x:n">\nof it\n</context>')], "u1"))
+    assert with_links.first_typed == "see @n"
     assert gathered.title is None and gathered.is_session
 
 
@@ -279,6 +288,26 @@ def command(name: str, printed: str, *, by_a_client: bool = False) -> list[JsonO
     if by_a_client:
         return [typed, {"type": "user", "uuid": f"o-{name}", "message": {"role": "user", "content": output}}]
     return [typed, {"type": "system", "subtype": "local_command", "uuid": f"o-{name}", "content": output}]
+
+
+def test_what_was_sent_along_with_a_command_is_told_behind_it() -> None:
+    tags = "<command-name>/fix</command-name>\n<command-args>[@n](x:n)</command-args>"
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD"}}
+    made = [words('<context ref="x:n">\nof it\n</context>'), picture, words("Fix [@n](x:n)")]
+    records = [
+        user(tags, "u1", promptId="p1"),
+        user(made, "u2", promptId="p1", isMeta=True),
+        agent(words("fixed"), "u3"),
+        user([picture, words("read")], "u4", promptId="p1", isMeta=True),
+    ]
+    history = History()
+    told = [update for record in records for update in history.feed(record)]
+    assert told == [
+        MessageChunk("user", Text("/fix [@n](x:n)"), "u1"),
+        MessageChunk("user", Image("QUJD", "image/png"), "u1"),
+        MessageChunk("user", TextResource("x:n", "of it"), "u1"),
+        MessageChunk("agent", Text("fixed"), "m1"),
+    ]
 
 
 def test_commands_are_told_as_they_were_typed_with_what_they_printed() -> None:

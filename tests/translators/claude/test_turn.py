@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from acp_manifold.translators.claude.background import Tasks
 from acp_manifold.translators.claude.endings import Failure
-from acp_manifold.translators.claude.frames import parse
+from acp_manifold.translators.claude.frames import TaskEnded, TasksRunning, TaskStarted, parse
 from acp_manifold.translators.claude.turn import Conversation
 from acp_manifold.translators.narrow import JsonObject
 from acp_manifold.translators.updates import (
     MessageChunk,
+    OfSubagent,
     OwnTurn,
     Text,
     ToolCallUpdate,
+    ToolEnd,
     ToolOutput,
     TurnEnd,
     Unknown,
@@ -109,8 +112,8 @@ def test_a_turn_of_the_clis_own_that_fails_says_why_and_ends_with_the_process_at
         OwnTurn(False, failure="API Error: 500"),
     ]
     feed(conversation, RUNNING)
-    assert conversation.abandon() == [OwnTurn(running=False)]
-    assert conversation.abandon() == []
+    assert conversation.abandon("failed") == [OwnTurn(running=False)]
+    assert conversation.abandon("failed") == []
 
 
 def test_a_finished_block_adds_only_what_was_not_streamed() -> None:
@@ -218,6 +221,58 @@ def test_a_call_without_a_result_fails_with_the_turn() -> None:
     conversation = begun()
     told = feed(conversation, uses("t1", "Bash", {"command": "ls"}), result())
     assert told[-1] == ToolCallUpdate("t1", status="failed")
+
+
+STOPPED: JsonObject = {
+    "is_error": True,
+    "content": "The user doesn't want to proceed with this tool use.",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [("user-rejected", "cancelled"), ("interrupted", "cancelled"), ("permission-rule", "failed"), (None, "failed")],
+)
+def test_a_call_is_cancelled_if_the_turn_was_stopped_and_has_failed_if_it_was_refused(
+    kind: str | None, status: str
+) -> None:
+    conversation = begun()
+    feed(conversation, uses("t1", "Read", {"file_path": "/w/a"}), uses("t2", "Read", {"file_path": "/w/b"}))
+    about = [{"id": "t1", "non_execution_kind": kind}, {"id": "t2", "permission_decision": {"decision": "accept"}}]
+    blocks = [{"type": "tool_result", "tool_use_id": call, **STOPPED} for call in ("t1", "t2")]
+    told = feed(conversation, {"type": "user", "message": {"content": blocks}, "tool_result_meta": about})
+    ends = {update.id: update.status for update in told if isinstance(update, ToolCallUpdate)}
+    assert ends == {"t1": status, "t2": "failed"}
+
+
+@pytest.mark.parametrize("status", ["failed", "cancelled"])
+def test_what_is_open_ends_as_the_process_has_with_the_calls_of_sub_agents_and_work_in_the_background(
+    status: ToolEnd,
+) -> None:
+    conversation = begun()
+    agent = uses("a", "Task", {"description": "Look", "prompt": "p"})
+    inner = {**uses("i", "Read", {"file_path": "/w/a"}), "parent_tool_use_id": "a"}
+    background: tuple[JsonObject, ...] = (
+        {"type": "system", "subtype": "background_tasks_changed", "tasks": [{"task_id": "b", "description": "x"}]},
+        {"type": "system", "subtype": "task_started", "task_id": "b", "tool_use_id": "t1"},
+    )
+    feed(conversation, uses("t1", "Bash", {"command": "sleep"}), *background, uses("t2", "Bash", {}), agent, inner)
+    told = [update.update if isinstance(update, OfSubagent) else update for update in conversation.abandon(status)]
+    ends = {update.id: update.status for update in told if isinstance(update, ToolCallUpdate)}
+    assert ends == dict.fromkeys(("t1", "t2", "a", "i"), status)
+    assert conversation.abandon(status) == []
+
+
+def test_a_task_that_is_being_stopped_is_cancelled_however_it_ends_unless_it_was_done() -> None:
+    tasks = Tasks()
+    for task_id, status in (("1", "failed"), ("2", "completed")):
+        tasks.listed(TasksRunning({task_id: "x"}))
+        tasks.started(TaskStarted(task_id, f"call {task_id}"), "make")
+        tasks.stopping(task_id)
+        told = tasks.ended(TaskEnded(task_id, "failed" if status == "failed" else "completed"))
+        assert told == [ToolCallUpdate(f"call {task_id}", status="cancelled" if status == "failed" else "completed")]
+    tasks.stopping("nobody's")
+    assert tasks.ended(TaskEnded("nobody's", "failed")) == []
 
 
 def test_todos_are_a_plan_and_no_call() -> None:

@@ -74,8 +74,8 @@ def test_a_compaction_begins_and_ends_whatever_is_missing() -> None:
     assert (*stream.translate("item/started", item), *stream.translate("item/completed", item)) == both
     assert Stream().translate("item/completed", item) == both
     stream.translate("item/started", item)
-    assert stream.fail_turn() == (Compaction("c", "cancelled"),)
-    assert stream.fail_open() == ()
+    assert stream.end_turn(interrupted=False) == (Compaction("c", "cancelled"),)
+    assert stream.end_open("failed") == ()
 
 
 def test_a_review_is_a_call_with_its_reasons() -> None:

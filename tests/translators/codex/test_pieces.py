@@ -100,11 +100,18 @@ def test_a_prompt_is_sent_block_by_block() -> None:
         ("<environment_context>\n<cwd>/w</cwd>\n</environment_context>\nFix it", "Fix it"),
         ("# AGENTS.md instructions for /w\n<environment_context>...</environment_context>", None),
         ("<div>broken</div> why?", "<div>broken</div> why?"),
+        ("[Image]", None),
+        ("[Image] [Image]", None),
+        ("an [Image] too", "an [Image] too"),
+        ('see [@n](x:n)now<context ref="x:n">\nsecret\n</context>', "see @n now"),
+        ("[@c.py](/a b/c.py)look at it", "@c.py look at it"),
+        ('<context ref="x:n">\ncut o', None),
         ("", None),
     ],
 )
-def test_injected_blocks_are_no_title(preview: str, shown: str | None) -> None:
-    assert typed(preview) == shown
+def test_what_no_person_typed_is_no_title(preview: str, shown: str | None) -> None:
+    row = row_of({"id": "t", "cwd": "/w", "preview": preview})
+    assert row is not None and row.preview == shown
 
 
 @given(st.text())

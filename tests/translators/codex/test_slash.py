@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from acp_manifold.translators.codex import reports
-from acp_manifold.translators.codex.slash import offered, review_target, skills_of
+from acp_manifold.translators.codex.items import user_content
+from acp_manifold.translators.codex.slash import INIT, offered, review_target, skill_alone, skills_of
+from acp_manifold.translators.codex.threads import typed
 from acp_manifold.translators.narrow import JsonObject
 from acp_manifold.translators.slash import Slash, can_be_typed, slash_of
 from acp_manifold.translators.updates import ResourceLink, Text, Usage
@@ -34,6 +36,51 @@ def test_what_comes_with_a_command_is_kept_and_a_command_behind_something_is_non
     assert slash_of((Text("/review"), link)) == Slash("review", "", (link,))
     assert slash_of((link, Text("/review"))) is None
     assert not can_be_typed("a b") and not can_be_typed("a/b") and can_be_typed("a:b")
+
+
+REVIEW = "Review the current code changes (staged, unstaged, and untracked files) and provide prioritized findings."
+REVIEW_BRANCH = (
+    "Review the code changes against the base branch 'main'. The merge base commit for this comparison is dd1d27b. "
+    "Run `git diff dd1d27b` to inspect the changes relative to main. Provide prioritized, actionable findings."
+)
+REVIEW_COMMIT = "Review the code changes introduced by commit b2990df8. Provide prioritized, actionable findings."
+SKILL: JsonObject = {"type": "skill", "name": "fix", "path": "/s/fix/SKILL.md"}
+
+
+def words(said: str) -> JsonObject:
+    return {"type": "text", "text": said}
+
+
+@pytest.mark.case("L06")
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ([SKILL, words("the parser"), words("[@a](/a)")], (Text("/fix the parser"), ResourceLink("file:///a", "a"))),
+        ([SKILL, words(skill_alone("fix"))], (Text("/fix"),)),
+        ([words(f"{INIT}\n\nbe short")], (Text("/init be short"),)),
+        ([words(INIT)], (Text("/init"),)),
+        ([words(REVIEW)], (Text("/review"),)),
+        ([words(REVIEW_BRANCH)], (Text("/review-branch main"),)),
+        ([words(REVIEW_COMMIT)], (Text("/review-commit b2990df8"),)),
+        (
+            [words("Review the code changes of commit b2990df8.")],
+            (Text("Review the code changes of commit b2990df8."),),
+        ),
+        # The terminal program's: its words name the skill themselves.
+        ([words("$fix it"), SKILL], (Text("$fix it"), ResourceLink("file:///s/fix/SKILL.md", "fix"))),
+    ],
+)
+def test_a_history_tells_a_command_as_it_was_typed(content: list[object], told: tuple[object, ...]) -> None:
+    assert user_content({"type": "userMessage", "content": content}) == told
+
+
+def test_a_preview_is_what_was_typed_where_it_is_cut_off_too() -> None:
+    assert [typed(said) for said in (INIT, INIT[:100], skill_alone("fix"), INIT[:20])] == [
+        "/init",
+        "/init",
+        "/fix",
+        INIT[:20],
+    ]
 
 
 @pytest.mark.parametrize(

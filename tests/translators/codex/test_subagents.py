@@ -64,9 +64,9 @@ def test_a_sub_agent_tells_its_work_as_its_own_and_its_last_words_as_what_came_o
     assert told[:2] == [Subagent("c", "running", "Look", prompt="Look"), Subagent("c", "running")]
     assert told[2:4] == [OfSubagent("c", MessageChunk("agent", Text(words), "m")) for words in ("two ", "bugs")]
     assert told[-3:] == [
-        OfSubagent("c", ToolCallUpdate("r", status="failed")),
+        OfSubagent("c", ToolCallUpdate("r", status="cancelled")),
         ToolCallUpdate("c", content=(Text("Look"), Text("two bugs"))),
-        Subagent("c", "idle"),
+        Subagent("c", "idle", stop_reason="cancelled"),
     ]
     # What began it is in the call; nothing of it is a message of the person's, or counts as the session's tokens.
     assert len(told) == 8
@@ -75,5 +75,5 @@ def test_a_sub_agent_tells_its_work_as_its_own_and_its_last_words_as_what_came_o
 def test_what_a_sub_agent_of_a_sub_agent_does_is_told_within_the_first() -> None:
     told = played(SubagentStream(Reached("t", "c", True, True, False, "Look", ""), parent="b"))
     assert told[0] == OfSubagent("b", Subagent("c", "running", "Look"))
-    assert told[-1] == OfSubagent("b", Subagent("c", "idle"))
+    assert told[-1] == OfSubagent("b", Subagent("c", "idle", stop_reason="cancelled"))
     assert told[2] == OfSubagent("c", MessageChunk("agent", Text("two "), "m"))

@@ -6,7 +6,7 @@ import pytest
 
 from acp_manifold.translators.codex.items import replayed
 from acp_manifold.translators.codex.turn import Stream
-from acp_manifold.translators.narrow import as_object, as_objects, obj, text
+from acp_manifold.translators.narrow import JsonObject, as_object, as_objects, obj, text
 from acp_manifold.translators.updates import (
     Diff,
     Location,
@@ -16,6 +16,7 @@ from acp_manifold.translators.updates import (
     Text,
     ToolCall,
     ToolCallUpdate,
+    ToolEnd,
     ToolOutput,
     Unknown,
     Usage,
@@ -138,14 +139,61 @@ def test_a_declined_file_change_fails() -> None:
     assert [(u.title, u.kind) for u in updates if isinstance(u, ToolCall)] == [("Edit old.txt", "edit")]
 
 
-def test_an_interrupted_turn_leaves_its_command_to_be_failed() -> None:
+@pytest.mark.parametrize(
+    ("asked", "item", "status"),
+    [
+        ("stopping", {"status": "failed", "exitCode": -1}, "cancelled"),
+        ("stopping", {"status": "declined", "exitCode": None}, "cancelled"),
+        ("stopping", {"status": "failed", "exitCode": 137}, "cancelled"),
+        ("stopping", {"status": "failed", "exitCode": 2}, "failed"),
+        ("stopping", {"status": "completed", "exitCode": 0}, "completed"),
+        ("ending", {"status": "failed", "exitCode": -1}, "cancelled"),
+        ("ending", {"status": "failed", "exitCode": 1}, "cancelled"),
+        ("ending", {"status": "completed", "exitCode": 0}, "completed"),
+        ("", {"status": "failed", "exitCode": -1}, "failed"),
+        ("", {"status": "declined", "exitCode": None}, "failed"),
+    ],
+)
+def test_a_command_is_cancelled_if_it_was_to_stop_unless_it_has_ended_by_itself(
+    asked: str, item: JsonObject, status: str
+) -> None:
+    stream = Stream()
+    command: JsonObject = {"type": "commandExecution", "id": "i", "command": "make", "cwd": "/w"}
+    stream.turn_begins()
+    stream.translate("item/started", {"item": command})
+    stream.stopping = asked == "stopping"
+    if asked == "ending":
+        stream.ending("i")
+    end = stream.translate("item/completed", {"item": {**command, **item}})[-1]
+    assert isinstance(end, ToolCallUpdate) and end.status == status
+    assert status != "cancelled" or end.exit_code is None
+
+
+def test_an_interrupt_cancels_no_command_of_an_earlier_turn() -> None:
+    stream = Stream()
+    command: JsonObject = {"type": "commandExecution", "id": "i", "command": "make", "cwd": "/w"}
+    stream.translate("item/started", {"item": command})
+    stream.turn_begins()
+    stream.stopping = True
+    (end,) = stream.translate("item/completed", {"item": {**command, "status": "failed", "exitCode": -1}})
+    assert isinstance(end, ToolCallUpdate) and end.status == "failed"
+
+
+@pytest.mark.parametrize(("interrupted", "status"), [(True, "cancelled"), (False, "failed")])
+def test_what_a_turn_leaves_open_is_cancelled_if_it_was_stopped(interrupted: bool, status: ToolEnd) -> None:
+    stream = Stream()
+    stream.translate("item/started", {"item": {"type": "webSearch", "id": "w", "query": "acp"}})
+    assert stream.end_turn(interrupted=interrupted) == (ToolCallUpdate("w", status=status),)
+
+
+def test_an_interrupted_turn_leaves_its_command_to_be_ended() -> None:
     stream = Stream()
     told = recorded("interrupt").notifications()
     until_the_end = told[: [method for method, _ in told].index("turn/completed")]
     updates = [stream.translate(*line) for line in until_the_end if "turnId" in line[1]]
     (call,) = [update for update in flat(updates) if isinstance(update, ToolCall)]
     assert stream.open == {call.id: "commandExecution"}
-    assert stream.fail_open() == (ToolCallUpdate(call.id, status="failed"),)
+    assert stream.end_open("failed") == (ToolCallUpdate(call.id, status="failed"),)
     assert stream.open == {}
 
 
@@ -223,7 +271,7 @@ def test_tool_items_begin_and_end_whatever_their_fields_hold(item: dict[str, obj
     (call,) = stream.translate("item/started", {"item": item})
     assert isinstance(call, ToolCall) and call.id == "i" and call.status == "in_progress" and call.title
     end = stream.translate("item/completed", {"item": item})[-1]
-    assert isinstance(end, ToolCallUpdate) and end.status in ("completed", "failed")
+    assert isinstance(end, ToolCallUpdate) and end.status in ("completed", "failed", "cancelled")
     assert stream.open == {}
 
 

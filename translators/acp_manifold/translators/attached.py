@@ -18,6 +18,7 @@ TARGET = r"(?:[^()\s]|\([^()\s]*\))+"
 """What `target` makes of a URI, as a pattern."""
 _PATH = r"/(?:[^()\n]|\([^()\n]*\))*"
 _LINK = re.compile(rf"\s*\[@((?:(?!\]\()[^\n])*)\]\(({_PATH}|{TARGET})\)\s*")
+_ANY_LINK = re.compile(rf"(?P<before>\w?)\[(?P<name>@(?:(?!\]\()[^\n])*)\]\((?:{_PATH}|{TARGET})\)")
 _UNSAFE = str.maketrans({'"': "%22", "\n": "%0A", "\r": "%0D", " ": "%20"})
 _PARENTHESES = str.maketrans({"(": "%28", ")": "%29"})
 
@@ -65,6 +66,17 @@ def context(resource: TextResource) -> str:
 def is_context(said: str) -> bool:
     """Whether a block of text is a resource and nothing else."""
     return _CONTEXT.fullmatch(said) is not None
+
+
+def in_a_line(said: str) -> str:
+    """A prompt as a line of a list shows it: what is sent along by its name, and nothing of what is in it."""
+    words = said.partition('<context ref="')[0]
+    return _ANY_LINK.sub(_named, words) if "](" in words else words
+
+
+def _named(link: re.Match[str]) -> str:
+    before, behind = link["before"], link.string[link.end() : link.end() + 1]
+    return f"{before}{' ' if before else ''}{link['name']}{' ' if behind.isalnum() else ''}"
 
 
 def file_path(uri: str) -> str | None:

@@ -19,7 +19,11 @@ Role: TypeAlias = Literal["user", "agent", "thought"]
 ToolKind: TypeAlias = Literal[
     "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
 ]
-ToolStatus: TypeAlias = Literal["pending", "in_progress", "completed", "failed"]
+ToolEnd: TypeAlias = Literal["completed", "failed", "cancelled"]
+"""How a tool call ended; `cancelled`: somebody had it stopped. A call that was refused has failed."""
+ToolStatus: TypeAlias = Literal["pending", "in_progress"] | ToolEnd
+ENDED: frozenset[ToolStatus | None] = frozenset({"completed", "failed", "cancelled"})
+"""The statuses in which a tool call is over."""
 PlanStatus: TypeAlias = Literal["pending", "in_progress", "completed"]
 StopReason: TypeAlias = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
 
@@ -294,6 +298,8 @@ class Subagent(NamedTuple):
     description: str | None = None
     prompt: str | None = None
     """What it was told to do, where that is known."""
+    stop_reason: StopReason | None = None
+    """Why it has stopped to work just now; None where it failed, or where that is not known."""
 
 
 class OfSubagent(NamedTuple):

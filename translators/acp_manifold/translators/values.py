@@ -7,8 +7,7 @@ the code of `__new__` is compiled when the first value of a type is made (measur
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # As checkers know it; `typing` takes as long to import as a CLI to fork.
 if TYPE_CHECKING:
     from typing import NamedTuple as NamedTuple
 else:

@@ -103,9 +103,6 @@ class ClaudeBackend:
         """The person's environment; see `Backend.login_environment`."""
         return person_environment(self._environ)
 
-    def prestart(self) -> None:
-        """Nothing: a process serves one session, whose directory is not known yet."""
-
     @asynccontextmanager
     async def running(self, host: Host) -> AsyncGenerator[None, None]:
         """Sessions share next to nothing; see `Backend.running`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from acp_manifold.adapters.claude.control import Control
 from acp_manifold.bridge.errors import BackendFault, BackendGone
@@ -10,7 +10,7 @@ from acp_manifold.translators.claude import reports
 from acp_manifold.translators.claude.commands import NAMELESS
 from acp_manifold.translators.narrow import JsonObject
 from acp_manifold.translators.slash import slash_of
-from acp_manifold.translators.updates import Prompt, Text
+from acp_manifold.translators.updates import Command, Prompt, Text
 
 _LIMIT = 10.0
 """Seconds to look something up; some milliseconds are usual, a connecting MCP server may add some."""
@@ -22,8 +22,23 @@ def served(prompt: Prompt) -> Callable[[Control, str | None], Awaitable[str]] | 
     The answer is what to say, from the session's link and its permission mode; it raises what `Control.settle` does.
     """
     command = slash_of(prompt)
+    if command is not None and command.name == "rename" and command.others:
+        return _rename
     # With something behind it, `/mcp` is the CLI's: it reconnects and switches servers.
     return None if command is None or command.argument else _SERVED.get(command.name)
+
+
+def passed_on(prompt: Prompt, offered: Iterable[Command]) -> Prompt | None:
+    """What the CLI is to have of a prompt that begins with one of these commands; None if it begins with none.
+
+    What is attached to a command that asks no model is left out: the CLI would take it for a part of a name.
+    """
+    command = slash_of(prompt)
+    if command is None or all(command.name != known.name for known in offered):
+        return None
+    if command.name in NAMELESS - {"compact"}:
+        return tuple(content for content in prompt if isinstance(content, Text))
+    return prompt
 
 
 def names_nothing(prompt_text: str) -> bool:
@@ -51,6 +66,11 @@ async def _status(control: Control, mode: str | None) -> str:
 
 async def _mcp(control: Control, mode: str | None) -> str:
     return reports.servers(await server_states(control))
+
+
+async def _rename(control: Control, mode: str | None) -> str:
+    """`/rename` with more than a title behind it: the bridge has served all others."""
+    return "A title is text alone: type nothing but /rename TITLE"
 
 
 async def _skills(control: Control, mode: str | None) -> str:

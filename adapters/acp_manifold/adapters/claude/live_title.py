@@ -26,7 +26,7 @@ from acp_manifold.adapters.claude.store import Store
 from acp_manifold.adapters.claude.titles_in import custom_titles
 from acp_manifold.bridge.backend import Host, SessionSpec
 from acp_manifold.bridge.errors import BackendFault, BackendGone
-from acp_manifold.translators.claude.titles import stored_form
+from acp_manifold.translators.claude.titles import given_form, stored_form
 from acp_manifold.translators.narrow import JsonObject
 
 logger = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class LiveTitle:
         self._ready = ready
         self._stored = stored
         self._name = name
-        self._kept = stored_form(spec.title) if spec.title is not None else None
+        self._kept = given_form(spec.title) if spec.title is not None else None
         self._confirming = anyio.CancelScope()
         """Around the look for a title that was set while there was no transcript; another title ends it."""
         self._known: str | None = None
@@ -87,6 +87,9 @@ class LiveTitle:
         """Held while a title is on its way to the CLI, so that none overtakes another."""
         self._older: dict[str, float] = {}
         """Titles that it had before, and until when they may still come into the transcript."""
+        self._behind: dict[str, str | None] = {}
+        """Such titles that have come since they were looked at last, with what was in the memory then."""
+        self._putting_back = False
         self._foreign: str | None = None
         """The title that another program gave last."""
         self._adopting = 0
@@ -116,7 +119,7 @@ class LiveTitle:
             BackendFault: The CLI refused, or has stored nothing in time.
             BackendGone: The process ended.
         """
-        title = stored_form(title)
+        title = given_form(title)
         if not self._stored:
             self._kept = title
             return title
@@ -172,23 +175,35 @@ class LiveTitle:
         if stored_form(title) == self._known:
             return self._adopting > 0
         if self._is_older(title):
-            self._tasks.start_soon(self._put_back, title, self._known)
+            self._behind[title] = self._known
+            if not self._putting_back:
+                self._putting_back = True
+                self._tasks.start_soon(self._put_back)
             return True
         self._foreign = title
         self._adopting += 1
         self._tasks.start_soon(self._adopt, title, self._known, time.time())
         return False
 
-    async def _put_back(self, older: str, known: str | None) -> None:
-        """Set the title once more if an older one stands behind it, unless a person has renamed back."""
-        await anyio.sleep(SIDECAR_LAG)
-        if (await self._told())[0] == older and self._known == known != older:
-            self._host.title_heard(NAME, self._id, older, "user")
-            self._foreign = older
-            self._adopting += 1
-            await self._adopt(older, known, time.time())
-        elif known is not None:
-            await self._set_again(known)
+    async def _put_back(self) -> None:
+        """Set the title once more if an older one stands behind it, unless a person has renamed back.
+
+        A row of renames brings its older titles all at once: they are looked at together.
+        """
+        try:
+            while self._behind:
+                behind, self._behind = self._behind, {}
+                await anyio.sleep(SIDECAR_LAG)
+                told, known = (await self._told())[0], self._known
+                if told is not None and told in behind and behind[told] == known != told:
+                    self._host.title_heard(NAME, self._id, told, "user")
+                    self._foreign = told
+                    self._adopting += 1
+                    await self._adopt(told, known, time.time())
+                elif known is not None and known in behind.values():
+                    await self._set_again(known)
+        finally:
+            self._putting_back = False
 
     async def _adopt(self, title: str, known: str | None, heard_at: float) -> None:
         """Put the title of another program into the memory of the process, unless a newer one counts by then.

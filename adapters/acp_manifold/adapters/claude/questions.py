@@ -19,7 +19,7 @@ from acp_manifold.translators.claude import permissions
 from acp_manifold.translators.claude.frames import ControlRequest, PageDone
 from acp_manifold.translators.claude.input import REFUSAL_DIALOG, control_answer, control_refusal
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
-from acp_manifold.translators.updates import Notice, ToolCallUpdate
+from acp_manifold.translators.updates import Notice, ToolCallUpdate, Update
 
 if TYPE_CHECKING:
     from acp_manifold.translators.claude.questions import Inquiry
@@ -45,6 +45,7 @@ class Questions:
         name: str,
         remember: Callable[[JsonObject], None],
         only_call: Callable[[str], str | None],
+        placed: Callable[[ToolCallUpdate], Update],
     ) -> None:
         """
         Args:
@@ -55,7 +56,9 @@ class Questions:
             name: Whom log lines speak of.
             remember: Told each change of permissions that was chosen.
             only_call: The one open call of a tool whose name begins so, if there is just one.
+            placed: What is told of a call, in the conversation that it belongs to.
         """
+        self._placed = placed
         self._remember = remember
         self._tasks = tasks
         self._send = send
@@ -121,7 +124,8 @@ class Questions:
             if self._open.pop(frame.id, None) is None:
                 return
             if permissions.allows(response):
-                self._events.update(ToolCallUpdate(text(frame.request, "tool_use_id"), status="in_progress"))
+                begun = ToolCallUpdate(text(frame.request, "tool_use_id"), status="in_progress")
+                self._events.update(self._placed(begun))
             for change in as_objects(response.get("updatedPermissions")):
                 self._remember(change)
             self._send(control_answer(frame.id, response))

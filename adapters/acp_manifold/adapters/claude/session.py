@@ -70,6 +70,7 @@ from acp_manifold.translators.updates import (
     Prompt,
     TaskOutput,
     Text,
+    ToolEnd,
     TurnEnd,
 )
 
@@ -98,6 +99,9 @@ MODELS_DELAY: Final = 1.0
 
 TASK_LIMIT: Final = 10.0
 """Seconds to tell of a background task, or to end it; some milliseconds are usual."""
+
+INTERRUPT: Final[JsonObject] = {"subtype": "interrupt", "spare_background_tasks": True}
+"""Stops the turn alone; without the flag Claude Code 2.1.332 ends sub-agents in the background with it."""
 
 _EXIT_WAIT: Final = 2.0
 """Seconds a process that closed its stdout has to end before it is killed."""
@@ -162,8 +166,9 @@ class ClaudeSession:
         self._control = Control(self._send)
         own = frozenset(server.name for server in spec.mcp_servers)
         self._servers = McpServers(own, carried.told_faults, self._control, tasks, events, child.name)
+        talk = self._conversation
         self._questions = Questions(
-            tasks, self._send, events, spec.cwd, child.name, carried.remember, self._conversation.only_call
+            tasks, self._send, events, spec.cwd, child.name, carried.remember, talk.only_call, talk.placed
         )
         self._title = LiveTitle(
             session_id,
@@ -246,7 +251,10 @@ class ClaudeSession:
 
     def abandon(self) -> None:
         """Tell the end of all that is open; see `BackendSession.abandon`."""
-        for update in self._conversation.abandon():
+        self._tell_end("cancelled")
+
+    def _tell_end(self, status: ToolEnd) -> None:
+        for update in self._conversation.abandon(status):
             self._events.update(update)
 
     @property
@@ -266,6 +274,7 @@ class ClaudeSession:
 
     async def stop_task(self, task_id: str) -> None:
         """End a task; see `BackendSession.stop_task`."""
+        self._conversation.tasks.stopping(task_id)
         await self._of_task("stop_task", task_id)
 
     async def _of_task(self, subtype: str, task_id: str) -> JsonObject:
@@ -299,7 +308,8 @@ class ClaudeSession:
             self._conversation.begin(turn.uuid, said)
             turn.sent = True
             self._child.unused = False
-            self._send(user_message(said, turn.uuid))
+            command = self._command(prompt) if not turn.added else None
+            self._send(user_message(command or said, turn.uuid, is_command=command is not None))
             if self._options.stale:
                 # Not asked before: the first prompt does not wait for it.
                 self._options.refresh()
@@ -324,6 +334,14 @@ class ClaudeSession:
             self._events.update(MessageChunk("agent", Text(words)))
         return TurnEnd("cancelled" if turn.lookup.cancelled_caught else "end_turn")
 
+    def _command(self, prompt: Prompt) -> Prompt | None:
+        """What a prompt says that begins with a command of this session; None for any other."""
+        if not (isinstance(prompt[0], Text) and prompt[0].text.startswith("/")):
+            return None
+        from acp_manifold.adapters.claude.commands import passed_on
+
+        return passed_on(prompt, self._offered or ())
+
     async def steer(self, prompt: Prompt) -> bool:
         """Add a message to the running turn; see `BackendSession.steer`."""
         turn = self._turn
@@ -343,7 +361,7 @@ class ClaudeSession:
         turn = self._turn
         if turn is None and self._conversation.own:
             self._conversation.interrupt()
-            await self._control.settle(self._control.post({"subtype": "interrupt"}), INTERRUPT_LIMIT)
+            await self._control.settle(self._control.post(INTERRUPT), INTERRUPT_LIMIT)
         if turn is None or turn.ended.is_set():
             return
         turn.interrupted = True
@@ -364,7 +382,7 @@ class ClaudeSession:
                 queued = [uuid for uuid in as_list(answer.get("still_queued")) if isinstance(uuid, str)]
                 self._conversation.interrupt_answered(queued)
 
-        await self._control.settle(self._control.post({"subtype": "interrupt"}, answered), INTERRUPT_LIMIT)
+        await self._control.settle(self._control.post(INTERRUPT, answered), INTERRUPT_LIMIT)
 
     async def rename(self, title: str) -> str:
         """Store a title; see `BackendSession.rename`."""
@@ -638,8 +656,7 @@ class ClaudeSession:
         if self._gone is not None:
             return
         self._gone = BackendGone(reason)
-        for update in self._conversation.abandon():
-            self._events.update(update)
+        self._tell_end("failed")
         self._control.close(reason)
         self._title.close(reason)
         self._gone_event.set()

@@ -62,22 +62,23 @@ class Asking:
 
         Args:
             call: What the hook is called with.
-            interrupted: Whether the turn is being stopped: then a refusal stops it.
+            interrupted: Whether the turn is being stopped: then a refusal stops it, but for one of a sub-agent's call.
         """
         request = self._talk.asked_about(call)
         call_id = text(request, "tool_use_id")
         # What was said before the call is told before the question.
         await self._standing.until(lambda: self._talk.has_call(call_id) or None, RECORD_LIMIT)
         self._tell(self._talk.begin_asked(request))
-        self.stopping += 1
+        stops = not text(call, "agent_id")
+        self.stopping += stops
         try:
             with self._opened():
                 decision = await self._decided(request)
         finally:
-            self.stopping -= 1
+            self.stopping -= stops
         if permissions.allows(decision):
-            self._tell([ToolCallUpdate(call_id, status="in_progress")])
-        elif interrupted():
+            self._tell([self._talk.placed(ToolCallUpdate(call_id, status="in_progress"))])
+        elif stops and interrupted():
             decision = {**decision, "interrupt": True}
         for change in as_objects(decision.get("updatedPermissions")):
             self._carried.remember(change)

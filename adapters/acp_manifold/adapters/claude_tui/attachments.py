@@ -2,7 +2,7 @@
 
 Claude Code 2.1.332 takes a file that a typed prompt mentions (`@/path/picture.png`) with the prompt, without a
 question, wherever it is, at any place of the prompt. So each lies in a folder that only the person can look into,
-until the turn is over. Of a PDF that is mentioned the model gets no more than that there is one.
+until the turn is over. Of a PDF that is mentioned the model gets no more than that there is one, be it of 1 page or 25.
 """
 
 from __future__ import annotations

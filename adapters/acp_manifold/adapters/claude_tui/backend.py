@@ -67,6 +67,9 @@ class ClaudeTuiBackend(ClaudeBackend):
         config = config_dir(self._environ)
         path: Path = self._store.expected_path(session_id, spec.cwd)
         env = {**person_environment(self._environ), "DISABLE_AUTOUPDATER": "1"}
+        if spec.unnamed:
+            # Without a title of the terminal it has none made for the session (2.1.332).
+            env["CLAUDE_CODE_DISABLE_TERMINAL_TITLE"] = "1"
         # Where the person has not said otherwise, they are asked, as by the `claude` backend: the program's own
         # default, auto mode, is meant for people who look at the terminal.
         own = default_mode(self._environ)

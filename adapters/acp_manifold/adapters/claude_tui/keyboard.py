@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 ENTER: Final = b"\r"
 ESCAPE: Final = b"\x1b"
+SEND_NOW: Final = b"\x18\x13"
+UP: Final = b"\x1b[A"
 CLEAR: Final = b"\x03"
 """Ctrl-C empties the input box, however many lines are in it. Twice in a row it would end the program."""
 
@@ -155,6 +157,14 @@ class Keyboard:
     def note(self, what: str) -> None:
         """Log that something did not happen, with what is on the screen."""
         logger.info("%s: %s; on the screen:\n%s", self._terminal.name, what, self._screen.last_words(40))
+
+    async def send_now(self) -> None:
+        """Have what is queued sent at once: cuts short an answer that streams, and no command (2.1.332)."""
+        await self._terminal.write(SEND_NOW)
+
+    async def take_back(self) -> None:
+        """Have all that the program has queued come back into the input box."""
+        await self._terminal.write(UP)
 
     async def escape(self) -> None:
         """Press Escape."""

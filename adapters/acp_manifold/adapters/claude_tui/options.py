@@ -10,7 +10,7 @@ has, it tells the command of its status line.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from acp_manifold.adapters.claude.carried import Carried
@@ -42,11 +42,32 @@ USUAL: Final = wire.Menu(
             "default", "Default", "That of your settings, or Claude Code's own", "default", _EFFORTS, False, True
         ),
         wire.Model("opus", "Opus", None, "opus", _EFFORTS, False, True),
+        wire.Model("fable", "Fable", None, "fable", _EFFORTS, False, True),
         wire.Model("sonnet", "Sonnet", None, "sonnet", _EFFORTS, False, True),
-        wire.Model("haiku", "Haiku", None, "haiku", (), False, True),
+        wire.Model("haiku", "Haiku", None, "haiku", _EFFORTS, False, True),
     )
 )
-"""The names that the program knows models by, where no session of the `claude` backend has told which there are."""
+"""The names that the program (2.1.332) knows models by, where no session of the `claude` backend has told its own."""
+
+
+def begin_with(carried: Carried, wishes: Mapping[str, str], menu: wire.Menu) -> None:
+    """Choose what a client has wished for in `_meta`, once a session, where nothing was chosen since.
+
+    Args:
+        carried: What the session keeps.
+        wishes: Option id -> value. A model may be one that is not listed; another option than the two that the program
+            is started with, or a value that is not offered, is passed over.
+        menu: The models, as far as they are known.
+    """
+    offered = menu if menu.models else USUAL
+    for option in (option for option in _AT_START if option in wishes and option not in carried.wished):
+        carried.wished |= {option}
+        value = wire.wished(offered, option, wishes[option])
+        if value is None:
+            logger.info("claude-tui: _meta asks for a %s that is not offered: %.100s", option, wishes[option])
+        elif option not in carried.chosen:
+            carried.choose(option, value)
+    carried.keep()
 
 
 def start_words(carried: Carried, mode: str, *, own_mode: bool) -> list[str]:

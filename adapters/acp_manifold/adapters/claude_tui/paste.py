@@ -95,11 +95,6 @@ def squeezed(text: str) -> str:
     return "".join(char for char in text if not char.isspace() and char != BLANK)
 
 
-def letters(text: str) -> str:
-    """A text as far as nobody on its way changes it: letters and digits alone."""
-    return "".join(char for char in text if char.isalnum())
-
-
 def _is_invisible(char: str) -> bool:
     """Controls, and what the program takes out of its input, with a second Enter as the price."""
     return unicodedata.category(char) in ("Cc", "Cf", "Cs")

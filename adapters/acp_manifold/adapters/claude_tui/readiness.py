@@ -76,6 +76,9 @@ class Standing:
         """Why it serves nothing any more; ends every wait."""
         self.questions = 0
         """How many questions are with the person."""
+        self.agents = False
+        """Whether sub-agents work in the background and, by the transcript, nothing else does: the registry says `busy`
+        as long as they do, and takes a prompt all the same (2.1.332)."""
 
     @property
     def record(self) -> Path:
@@ -114,7 +117,8 @@ class Standing:
     def is_ready(self) -> bool:
         """Whether a prompt can be typed now."""
         status = self.status
-        return status.name in RESTING and status.waiting_for is None and self._screen.look().ready
+        rests = status.name in RESTING or (status.name == "busy" and self.agents and not self._screen.is_at_work)
+        return rests and status.waiting_for is None and self._screen.look().ready
 
     def stir(self) -> None:
         """Something of the program has changed: screen, registry, transcript, a hook."""

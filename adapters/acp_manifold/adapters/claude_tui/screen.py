@@ -55,6 +55,12 @@ _MODES: Final = {
 }
 """What the line below the input box calls the permission modes."""
 
+_QUEUED: Final = "Press up to edit queued messages"
+"""A hint in the input box, of which the letter below the cursor is not faint."""
+
+_AT_WORK: Final = "esc to interrupt"
+"""What the line below the input box says while Escape would stop something."""
+
 _CHOICE: Final = re.compile(r"^\s*❯ \S")
 
 
@@ -131,6 +137,13 @@ class Screen:
         found = _MODE.search("\n".join(lines[end:])) if first < end else None
         return _MODES[found[1]] if found is not None else None
 
+    @property
+    def is_at_work(self) -> bool:
+        """Whether the line below the input box says that there is a turn to interrupt."""
+        lines = self.lines
+        _, end = _box_rows(lines)
+        return any(_AT_WORK in line for line in lines[end:])
+
     def look(self) -> Sight:
         """What there is to see."""
         rows = self._read()
@@ -145,6 +158,8 @@ class Screen:
                 columns = [cells[column] for column in range(max(cells, default=-1) + 1)]
                 line = "".join(cell.data for cell in columns).rstrip()
                 typed = "".join(cell.data for cell in columns if not cell.italics).rstrip()
+                if _QUEUED in line and len(typed) <= len(_PROMPT) + 2:
+                    typed = _PROMPT
                 self._rows[row] = (line, typed)
         self._screen.dirty.clear()
         return self._rows

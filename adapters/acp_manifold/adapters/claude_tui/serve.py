@@ -16,7 +16,7 @@ from acp_manifold.adapters.claude.lock import lock_folder, locked
 from acp_manifold.adapters.claude.registry import record_of
 from acp_manifold.adapters.claude_tui.commands import offered
 from acp_manifold.adapters.claude_tui.hooks import Answerer, HookServer, private_file, settings_file
-from acp_manifold.adapters.claude_tui.options import start_words
+from acp_manifold.adapters.claude_tui.options import begin_with, start_words
 from acp_manifold.adapters.claude_tui.pty import COLUMNS, ROWS, terminal
 from acp_manifold.adapters.claude_tui.readiness import Standing
 from acp_manifold.adapters.claude_tui.screen import Screen
@@ -32,13 +32,17 @@ NAME = "claude-tui"
 
 @contextmanager
 def system_prompt_argument(folder: Path, session_id: str, prompt: SystemPrompt | None) -> Generator[list[str]]:
-    """The argument for what the client has to say to the model, which stands in a file for the person's eyes only."""
+    """The arguments for what the client has to say to the model, which stands in a file for the person's eyes only.
+
+    Claude Code 2.1.332 records the whole system prompt with a conversation's first request and sends that ever after,
+    unless it is told not to.
+    """
     if prompt is None:
         yield []
         return
     option = "append-system-prompt-file" if prompt.mode == "append" else "system-prompt-file"
     with private_file(folder / f"{session_id}.txt", prompt.text) as path:
-        yield [f"--{option}={path}"]
+        yield [f"--{option}={path}", "--system-prompt-snapshot=off"]
 
 
 def recorded(place: Place, answerer: Answerer) -> Answerer:
@@ -94,6 +98,8 @@ async def serve(
     carried = life.carry(session_id, stored=resumed)
     begun_in = carried.mode or mode
     menu, _ = life.shelf.recall(life.shelf.mark(command), spec.cwd)
+    if spec.wishes is not None:
+        begin_with(carried, spec.wishes.options, menu)
     commands = await to_thread.run_sync(offered, config, spec.cwd)
     folder = state_directory() / NAME
     screen = Screen(ROWS, COLUMNS)
@@ -156,6 +162,7 @@ async def serve(
                     events,
                     carried,
                     moved,
+                    lambda folder, changed: unwatch.append(life.host.watch_folder(folder, changed)),
                     mode=begun_in,
                     menu=menu,
                     commands=commands,

@@ -11,30 +11,29 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
-from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from acp_manifold.adapters.claude.carried import Carried
-from acp_manifold.adapters.claude_tui import shells
+from acp_manifold.adapters.claude_tui.adding import Adding
 from acp_manifold.adapters.claude_tui.asking import Asking
 from acp_manifold.adapters.claude_tui.attachments import in_files
 from acp_manifold.adapters.claude_tui.commands import CLEAR, OWN_NAMES
 from acp_manifold.adapters.claude_tui.keyboard import ENTER_AGAIN, ENTERS, Keyboard
 from acp_manifold.adapters.claude_tui.options import TuiOptions
 from acp_manifold.adapters.claude_tui.paste import argument as safe_argument
-from acp_manifold.adapters.claude_tui.paste import letters, safe
 from acp_manifold.adapters.claude_tui.paste import prompt as safe_prompt
+from acp_manifold.adapters.claude_tui.paste import safe
 from acp_manifold.adapters.claude_tui.pty import Terminal
 from acp_manifold.adapters.claude_tui.readiness import RESTING, Standing
 from acp_manifold.adapters.claude_tui.screen import Screen
+from acp_manifold.adapters.claude_tui.shells import Shells
 from acp_manifold.adapters.claude_tui.title import TypedTitle
 from acp_manifold.adapters.claude_tui.transcript import Follower
+from acp_manifold.adapters.claude_tui.turn import Turn
 from acp_manifold.bridge.backend import SessionEvents, SessionSpec
 from acp_manifold.bridge.errors import (
     BackendFault,
@@ -42,13 +41,13 @@ from acp_manifold.bridge.errors import (
     BridgeError,
     InvalidParams,
     LoginNeeded,
-    TaskNotFound,
 )
 from acp_manifold.translators.claude.endings import Failure
 from acp_manifold.translators.claude.options import Menu
 from acp_manifold.translators.claude.records import title_of, unmarked
 from acp_manifold.translators.claude.terminal import TerminalConversation
-from acp_manifold.translators.claude.typed import typed_parts
+from acp_manifold.translators.claude.tools import AGENT_TOOLS
+from acp_manifold.translators.claude.typed import letters, typed_parts
 from acp_manifold.translators.narrow import JsonObject, text
 from acp_manifold.translators.slash import slash_of
 from acp_manifold.translators.updates import (
@@ -62,6 +61,9 @@ from acp_manifold.translators.updates import (
     TurnEnd,
     Update,
 )
+
+if TYPE_CHECKING:
+    from acp_manifold.adapters.claude_tui.agents import Agents
 
 logger = logging.getLogger(__name__)
 
@@ -85,33 +87,10 @@ ESCAPES: Final = 5
 STATUS_LIMIT: Final = 0.5
 """Seconds for what a new program tells its status line; it comes before the program is ready, as a rule (2.1.332)."""
 
-STOP_LIMIT: Final = 3.0
-"""Seconds for a background command to end as it is asked to, and to be ended."""
-
 DIALOG_LIMIT: Final = 5.0
 """Seconds between two looks whether a dialog is open that nobody was asked about."""
 
 CANCEL: Final = "Cancel the turn to go on. If `disableAllHooks` is in your settings of Claude Code, take it out."
-
-
-@dataclass(slots=True)
-class _Turn:
-    """The prompt that runs."""
-
-    expected: str = ""
-    """What was typed, letters and digits of it; empty for a command."""
-    command: str | None = None
-    """The slash command that it is."""
-    go: anyio.Event = field(default_factory=anyio.Event)
-    entered: int = 0
-    """When Enter was pressed, in milliseconds since 1970; 0: not yet."""
-    submitted: bool = False
-    """Whether the hook has told of it."""
-    blocked: bool = False
-    """Whether something else was submitted in its place, and stopped."""
-    interrupted: bool = False
-    told: bool = False
-    """Whether the person knows of a dialog that nobody can answer."""
 
 
 class TuiSession:
@@ -129,6 +108,7 @@ class TuiSession:
         events: SessionEvents,
         carried: Carried,
         moved: Callable[[TuiSession, str], Path],
+        watch_folder: Callable[[Path, Callable[[Path | None], None]], None],
         *,
         mode: str,
         menu: Menu,
@@ -147,6 +127,7 @@ class TuiSession:
             events: Whom to tell.
             carried: What the session keeps from one program to the next.
             moved: Called when the conversation goes on under another id; gives its transcript.
+            watch_folder: Has a function called when a file of a folder was written; the folder need not be there yet.
             mode: The permission mode that the program was started in.
             menu: The models, as far as they are known.
             commands: The slash commands that can be typed.
@@ -154,6 +135,10 @@ class TuiSession:
         """
         self._id = session_id
         self._moved = moved
+        self._watch_folder = watch_folder
+        self._path = path
+        self._agents: Agents | None = None
+        """Made with the first sub-agent."""
         self._terminal = terminal
         self._screen = screen
         self._standing = standing
@@ -162,6 +147,8 @@ class TuiSession:
         self._talk = TerminalConversation(spec.cwd)
         self._follower = Follower(path, self._recorded)
         self._keyboard = Keyboard(terminal, screen, standing)
+        self._shells = Shells(self._talk, standing, terminal)
+        self._adding = Adding(self._talk, standing, self._keyboard)
         self._title = TypedTitle(
             session_id, path, spec.title, self._keyboard, standing, tasks, self.ready, stored=resumed
         )
@@ -173,7 +160,7 @@ class TuiSession:
         self._measured = False
         """Whether it has told its status line anything."""
         self._up = anyio.Event()
-        self._turn: _Turn | None = None
+        self._turn: Turn | None = None
         self._failure: BridgeError | None = None
         """Why it did not come up."""
         self._gone_event = anyio.Event()
@@ -206,7 +193,7 @@ class TuiSession:
 
     def abandon(self) -> None:
         """Tell the end of all that is open; see `BackendSession.abandon`."""
-        self._tell(self._talk.abandon())
+        self._tell(self._talk.abandon("cancelled"))
 
     @property
     def background(self) -> tuple[BackgroundTask, ...]:
@@ -219,33 +206,16 @@ class TuiSession:
 
     async def task_output(self, task_id: str) -> TaskOutput:
         """What a command has printed; see `BackendSession.task_output`."""
-        path = self._output_of(task_id)
-        try:
-            return await to_thread.run_sync(shells.printed, path)
-        except OSError as exc:
-            raise BackendFault(f"What the background command printed can't be read: {exc.strerror}") from exc
+        return await self._shells.output(self._id, task_id)
 
     async def stop_task(self, task_id: str) -> None:
         """End a command; see `BackendSession.stop_task`."""
-        path = self._output_of(task_id)
-        for at_once in (False, True):
-            find = partial(shells.groups_printing_into, path, self._terminal.pid, self._terminal.mark)
-            shells.end(await to_thread.run_sync(find), at_once=at_once)
-            if await self._standing.until(lambda: not self._runs(task_id) or None, STOP_LIMIT):
-                return
-        raise BackendFault("The background command can't be ended from here; close the session, which ends it")
-
-    def _runs(self, task_id: str) -> bool:
-        return any(task.id == task_id for task in self._talk.tasks.all())
-
-    def _output_of(self, task_id: str) -> Path:
-        if not self._runs(task_id) or task_id not in self._talk.outputs:
-            raise TaskNotFound(self._id, task_id)
-        return Path(self._talk.outputs[task_id])
+        self._talk.tasks.stopping(task_id)
+        await self._shells.stop(self._id, task_id)
 
     async def steer(self, prompt: Prompt) -> bool:
-        """Nothing is added to a turn: what is typed meanwhile would be a prompt of its own."""
-        return False
+        """Type a message into the running turn; see `BackendSession.steer`."""
+        return self._turn is not None and await self._adding.add(self._turn, prompt)
 
     async def rename(self, title: str) -> str:
         """Store a title; see `BackendSession.rename`."""
@@ -293,7 +263,7 @@ class TuiSession:
         parts += [f"\n{safe(context)}" for context in contexts]
         if command is None and not any(parts):
             raise InvalidParams("prompt: nothing in it can be typed")
-        turn = self._turn = _Turn(letters("".join(parts)) if command is None else "", command)
+        turn = self._turn = Turn(letters("".join(parts)) if command is None else "", command)
         try:
             await self.ready(turn)
             if not turn.interrupted:
@@ -311,14 +281,20 @@ class TuiSession:
             exc.untaken = not turn.entered and self._failure is None
             raise
         finally:
-            self._turn = None
-            self._tasks.start_soon(self._title.settle)
+            self._turn, turn.over = None, True
+            turn.files.close()
+            self._standing.stir()
+            # What is gone types nothing any more, and its tasks may have ended before the turn that it broke off.
+            if not self.lost:
+                self._tasks.start_soon(self._title.settle)
 
-    async def _submit(self, turn: _Turn, prompt: Prompt, parts: list[str]) -> None:
+    async def _submit(self, turn: Turn, prompt: Prompt, parts: list[str]) -> None:
         """Type the prompt and see that it is taken, as it is and as nothing else."""
         async with self._keyboard.using:
             for _ in range(2):
-                await self._at_the_prompt()
+                await self._at_the_prompt(turn)
+                if turn.interrupted:
+                    return
                 await self._keyboard.clear()
                 self._talk.expect(prompt, command=turn.command is not None)
                 if turn.command is not None:
@@ -335,7 +311,7 @@ class TuiSession:
                     return
         raise BackendFault("Claude Code took something else than the prompt, which was stopped; send it again")
 
-    async def _press_enter(self, turn: _Turn) -> None:
+    async def _press_enter(self, turn: Turn) -> None:
         logger.debug("%s: a prompt is typed", self._terminal.name)
         turn.entered = int(time.time() * 1000)
         for _ in range(ENTERS):
@@ -351,7 +327,7 @@ class TuiSession:
                 raise BackendFault("Claude Code has not taken the prompt: a hook in your settings may have stopped it")
         raise BackendFault("Claude Code does not take the prompt; close the session and open it again")
 
-    def _taken(self, turn: _Turn) -> bool | None:
+    def _taken(self, turn: Turn) -> bool | None:
         """Whether the prompt is in the transcript, or what came in its place was stopped.
 
         The hook comes earlier; but until then the program may queue the prompt, and would join to it whatever is
@@ -363,28 +339,35 @@ class TuiSession:
             self._follows()
         return self._talk.accepted or turn.blocked or None
 
-    async def _at_the_prompt(self) -> None:
-        """Wait until it is at rest with its input box there: a turn of its own may run.
+    async def _at_the_prompt(self, turn: Turn) -> None:
+        """Wait until it is at rest with its input box there, or the turn is stopped: one of its own may run.
 
         Raises:
             BridgeError: A dialog stands there.
         """
 
         def look() -> bool | None:
-            return True if self._standing.is_ready or self._screen.look().dialog is not None else None
+            stopped = turn.interrupted or self._screen.look().dialog is not None
+            return stopped or self._standing.is_ready or None
 
         while await self._standing.until(look, 3600.0) is None:
             logger.info("%s: still waits for the program to be at rest", self._terminal.name)
         dialog = self._screen.look().dialog
-        if dialog is not None:
+        if dialog is not None and not turn.interrupted:
             raise self._standing.blocked(dialog)
 
-    async def _end_of(self, turn: _Turn) -> None:
+    async def _end_of(self, turn: Turn) -> None:
         """Wait for the end of a turn, its last record included."""
-        while await self._standing.until(lambda: self._over(turn), DIALOG_LIMIT) is None:
+        while await self._standing.until(lambda: self._over(turn) if not turn.adding else None, DIALOG_LIMIT) is None:
+            status = self._standing.status
+            if self._talk.added.open and status.name in RESTING and time.time() - status.since / 1000 > DIALOG_LIMIT:
+                # A hook in the person's settings may have stopped it.
+                logger.warning("%s: what was typed into the turn is not answered", self._terminal.name)
+                self._talk.added.drop()
             if self._waits_unasked and not turn.told:
                 turn.told = True
                 self._events.update(Notice("error", "Claude Code shows a dialog that can't be put to you here", CANCEL))
+        turn.ending = True
         if not self._talk.over:
             soon = self._talk.answered or turn.interrupted or turn.command in OWN_NAMES
             await self._standing.until(lambda: self._talk.over or None, LAST_ROWS if soon else MISSING_ROWS)
@@ -401,23 +384,27 @@ class TuiSession:
             return False
         self._follower.read()
         self._id = now
-        path = self._moved(self, now)
+        path = self._path = self._moved(self, now)
+        self._agents = None
         self._title.moved(now, path)
         self._follower = Follower(path, self._recorded, begun=True)
         self._events.moved(now)
         self._follower.read()
         return True
 
-    def _over(self, turn: _Turn) -> bool | None:
+    def _over(self, turn: Turn) -> bool | None:
         status = self._standing.status
         if turn.command == CLEAR:
             return self._talk.accepted or None
         rests = status.name in RESTING
+        if turn.escaped and status.name == "busy" and self._talk.has_agents and not self._screen.is_at_work:
+            # Stopped before its first word, it leaves no record; and with sub-agents at work it is `busy` ever after.
+            return True
         if turn.command in OWN_NAMES and self._talk.accepted and rests:
             return True
-        return self._talk.over or (rests and status.since > turn.entered) or None
+        return self._talk.over or (rests and status.since > turn.entered and not self._talk.added.open) or None
 
-    def _outcome(self, turn: _Turn) -> TurnEnd:
+    def _outcome(self, turn: Turn) -> TurnEnd:
         self._follower.read()
         self._tell(self._talk.finish(interrupted=turn.interrupted))
         outcome = self._talk.outcome
@@ -432,27 +419,49 @@ class TuiSession:
     async def interrupt(self) -> None:
         """Stop the running turn; see `BackendSession.interrupt`."""
         turn = self._turn
-        if turn is None or turn.interrupted:
-            return
-        turn.interrupted = True
-        turn.go.set()
-        self._standing.stir()
-        if turn.entered:
+        if turn is not None:
+            if turn.interrupted:
+                return
+            turn.interrupted = True
+            turn.go.set()
+            self._standing.stir()
+        if turn is not None and turn.entered:
             await self._escape(turn)
+        elif self._talk.own:
+            await self._stop_own()
 
-    async def _escape(self, turn: _Turn) -> None:
+    async def _escape(self, turn: Turn) -> None:
         """Press Escape until the work ends; never at rest, where it would mean something else."""
         try:
             await self._standing.until(lambda: self._taken(turn), ACCEPT_LIMIT)
             for _ in range(ESCAPES):
                 if self._turn is not turn or self._over(turn):
                     return
+                await self._adding.take_back()
                 if not self._asking.stopping:
                     await self._keyboard.escape()
+                    turn.escaped = True
                 # With a question for a permission open, the refusal of it is the interrupt.
                 await self._standing.until(lambda: self._over(turn) or None, ESCAPE_AGAIN)
         except BackendGone:
             return  # The prompt tells it.
+
+    async def _stop_own(self) -> None:
+        """Press Escape until what the program does of its own accord has ended."""
+        with suppress(BackendGone):
+            for _ in range(ESCAPES):
+                await self._keyboard.escape()
+                since = int(time.time() * 1000)
+
+                def over(since: int = since) -> bool | None:
+                    status = self._standing.status
+                    return not self._talk.own or (status.name in RESTING and status.since > since) or None
+
+                if await self._standing.until(over, ESCAPE_AGAIN):
+                    await self._standing.until(lambda: not self._talk.own or None, LAST_ROWS)
+                    # Stopped before its first word, it leaves no record.
+                    self._tell(self._talk.end_own())
+                    return
 
     async def _stopped(self) -> None:
         """Wait for the end of a turn that is being stopped, if one is."""
@@ -483,11 +492,15 @@ class TuiSession:
         name = text(call, "hook_event_name")
         logger.debug("%s: hook %s", self._terminal.name, name)
         self._follower.read()
+        if call.get("agent_id") is not None:
+            self._read_agents()
         answer: JsonObject = {}
         if name == "MessageDisplay":
             self._displayed(call)
         elif name == "PreToolUse":
             self._talk.about_to_call(call)
+            if call.get("tool_name") in AGENT_TOOLS:
+                self._follow_agents()
         elif name == "UserPromptSubmit":
             answer = self._submitted(text(call, "prompt"))
         elif name == "PermissionRequest":
@@ -501,7 +514,7 @@ class TuiSession:
 
     def _displayed(self, call: JsonObject) -> None:
         """A piece of text; the first one waits for what stands before the text, a thought, to be in the transcript."""
-        if call.get("index") == 0:
+        if call.get("index") == 0 and not self.lost:
             self._tasks.start_soon(self._display_soon, call)
         else:
             self._tell(self._talk.displayed(call))
@@ -525,11 +538,36 @@ class TuiSession:
         turn.submitted = True
         return {}
 
+    def _follow_agents(self) -> None:
+        """A sub-agent is about to begin."""
+        if self._agents is None:
+            # Imported with the first one.
+            from acp_manifold.adapters.claude_tui.agents import Agents
+
+            def take(agent_id: str, call_id: str, record: JsonObject) -> None:
+                self._tell(self._talk.recorded_of(agent_id, call_id, record))
+
+            folder = self._path.with_suffix("") / "subagents"
+            self._agents = Agents(folder, take, self._talk.has_agent)
+            self._watch_folder(folder, self._read_agents)
+
+    def _read_agents(self, _: Path | None = None) -> None:
+        if self._agents is not None:
+            self._agents.read()
+            self._standing.stir()
+
     def _recorded(self, record: JsonObject) -> None:
+        if self._agents is not None and record.get("type") in ("queue-operation", "user"):
+            # It may tell the end of a sub-agent, which has said all by then.
+            self._agents.read()
         title = title_of(record)
         if title is not None and title.origin == "user":
             self._title.recorded(title.text)
         self._tell(self._talk.recorded(record))
+        self._standing.agents = self._talk.has_agents and not self._talk.at_work
+        if self._agents is not None and record.get("type") == "assistant":
+            # It may have begun one, whose records are there already.
+            self._agents.read()
 
     def _tell(self, updates: list[Update]) -> None:
         for update in () if self._over_and_out else updates:
@@ -565,13 +603,13 @@ class TuiSession:
         if self._turn is not None:
             self._turn.go.set()
 
-    async def ready(self, turn: _Turn | None = None) -> None:
+    async def ready(self, turn: Turn | None = None) -> None:
         """Wait until the program has come up, or the turn is stopped.
 
         Raises:
             BridgeError: It did not; or it is gone.
         """
-        stopped = turn or _Turn()
+        stopped = turn or Turn()
         while not (self._up.is_set() or self.lost or stopped.interrupted):
             async with anyio.create_task_group() as race:
 
@@ -600,7 +638,7 @@ class TuiSession:
         if self._standing.gone is not None:
             return
         self._standing.gone = BackendGone(reason)
-        self._tell(self._talk.abandon())
+        self._tell(self._talk.abandon("failed"))
         self._gone_event.set()
         self._standing.stir()
 
@@ -611,5 +649,5 @@ class TuiSession:
 
     def _farewell(self) -> bytes | None:
         """Ctrl-D twice ends a program that is at its empty prompt."""
-        at_prompt = self._up.is_set() and self._turn is None and self._standing.is_ready and not self._keyboard.box
+        at_prompt = self._up.is_set() and self.resting and self._standing.is_ready and not self._keyboard.box
         return b"\x04\x04" if at_prompt else None

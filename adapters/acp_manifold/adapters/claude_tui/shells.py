@@ -9,15 +9,78 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from anyio import to_thread
+
 from acp_manifold.adapters.claude.regular import open_to_read
+from acp_manifold.adapters.claude_tui.pty import Terminal
+from acp_manifold.adapters.claude_tui.readiness import Standing
+from acp_manifold.bridge.errors import BackendFault, InvalidRequest, TaskNotFound
 from acp_manifold.bridge.survivors import signal_to, survivors
+from acp_manifold.translators.claude.terminal import TerminalConversation
 from acp_manifold.translators.updates import TaskOutput
 
 KEPT: Final = 256 * 1024
 """Bytes of what a command has printed that are told: the last ones."""
+
+
+STOP_LIMIT: Final = 3.0
+"""Seconds for a background command to end as it is asked to, and to be ended."""
+
+
+class Shells:
+    """Those of one program."""
+
+    def __init__(self, talk: TerminalConversation, standing: Standing, terminal: Terminal) -> None:
+        self._talk = talk
+        self._standing = standing
+        self._terminal = terminal
+
+    async def output(self, session_id: str, task_id: str) -> TaskOutput:
+        """What a command has printed.
+
+        Raises:
+            TaskNotFound: No such task goes on.
+            InvalidRequest: It is no command.
+            BackendFault: It can't be read.
+        """
+        path = self._output_of(session_id, task_id)
+        try:
+            return await to_thread.run_sync(printed, path)
+        except OSError as exc:
+            raise BackendFault(f"What the background command printed can't be read: {exc.strerror}") from exc
+
+    async def stop(self, session_id: str, task_id: str) -> None:
+        """End a command.
+
+        Raises:
+            TaskNotFound: No such task goes on.
+            InvalidRequest: It is no command.
+            BackendFault: It can't be ended from here.
+            BackendGone: The program ended.
+        """
+        path = self._output_of(session_id, task_id)
+        for at_once in (False, True):
+            find = partial(groups_printing_into, path, self._terminal.pid, self._terminal.mark)
+            end(await to_thread.run_sync(find), at_once=at_once)
+            if await self._standing.until(lambda: not self._runs(task_id) or None, STOP_LIMIT):
+                return
+        raise BackendFault("The background command can't be ended from here; close the session, which ends it")
+
+    def _runs(self, task_id: str) -> bool:
+        return any(task.id == task_id for task in self._talk.tasks.all())
+
+    def _output_of(self, session_id: str, task_id: str) -> Path:
+        if not self._runs(task_id):
+            raise TaskNotFound(session_id, task_id)
+        if task_id not in self._talk.outputs:
+            raise InvalidRequest(
+                "It is a sub-agent: what it says is told as it comes, and it ends by itself or with the session"
+            )
+        return Path(self._talk.outputs[task_id])
 
 
 def printed(path: Path) -> TaskOutput:

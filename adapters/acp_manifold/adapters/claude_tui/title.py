@@ -26,7 +26,7 @@ from acp_manifold.adapters.claude.at_rest import write_title
 from acp_manifold.adapters.claude_tui.keyboard import ENTER_AGAIN, ENTERS, Keyboard, Occupied
 from acp_manifold.adapters.claude_tui.readiness import Standing
 from acp_manifold.bridge.errors import BackendFault, BackendGone, BridgeError, InvalidRequest
-from acp_manifold.translators.claude.titles import stored_form
+from acp_manifold.translators.claude.titles import given_form
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class TypedTitle:
         """
         self._id = session_id
         self._path = path
-        self._kept = stored_form(kept) if kept is not None else None
+        self._kept = given_form(kept) if kept is not None else None
         self._keyboard = keyboard
         self._standing = standing
         self._tasks = tasks
@@ -126,7 +126,7 @@ class TypedTitle:
             BackendFault: Nothing was stored.
             BackendGone: The program ended.
         """
-        title = stored_form(title)
+        title = given_form(title)
         if not self._stored:
             self._kept = title
             return title

@@ -1,13 +1,11 @@
-"""Codex as a backend of the hub: one app-server, started when first needed and again after it died.
+"""Codex as a backend of the hub: one app-server, started early (`early`) or when first needed, and again after it died.
 
-Importing this is cheap, since nothing is done before it: the app-server is started as soon as it
-is imported, while Python goes on to the event loop and the bridge. So neither is imported here.
+Importing this is cheap, since backends are found before the event loop and the bridge are imported.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -26,11 +24,9 @@ from acp_manifold.bridge.backend import (
     no_wait,
 )
 from acp_manifold.bridge.errors import BackendGone, LoginNeeded, SessionNotFound
-from acp_manifold.bridge.starting import Started, pipe, start
 
 from . import program as programs
 from .config import names_of, refuse_what_is_not_taken, thread_params
-from .greeting import GREETING
 from .ids import is_thread_id
 from .limits import Limits
 
@@ -63,7 +59,6 @@ class CodexBackend:
         self.limits = Limits()
         """How long the app-server may take."""
         self._life: Life | None = None
-        self._early: Started | None = None
 
     def program(self) -> Program | None:
         """The CLI to start, or None."""
@@ -106,28 +101,6 @@ class CodexBackend:
     def login_environment(self) -> dict[str, str]:
         """The person's environment; see `Backend.login_environment`."""
         return programs.person_environment()
-
-    def prestart(self) -> None:
-        """Start the app-server and greet it; its answer is read when there is an event loop.
-
-        It ends by itself when its stdin does, so it needs nobody to end it if we don't come to use it.
-        """
-        program = self.program()
-        if program is None:
-            return
-        try:
-            self._early = start(programs.server_command(program), programs.neutral_directory(), programs.environment())
-            os.write(pipe(self._early.process.stdin).fileno(), GREETING + b"\n")
-        except OSError as exc:
-            # It has ended already: who adopts it finds out, and tells why.
-            logger.info("codex: the app-server took no greeting: %s", exc)
-        except BackendGone as exc:
-            logger.info("codex: %s", exc.message)
-
-    def take_started(self) -> Started | None:
-        """The app-server that was started early, once."""
-        early, self._early = self._early, None
-        return early
 
     @asynccontextmanager
     async def running(self, host: Host) -> AsyncGenerator[None]:

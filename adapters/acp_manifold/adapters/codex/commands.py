@@ -13,7 +13,7 @@ import anyio
 
 from acp_manifold.translators.codex import reports
 from acp_manifold.translators.codex.prompts import to_input
-from acp_manifold.translators.codex.slash import INIT, NAMELESS, Skill, offered, review_target, skills_of
+from acp_manifold.translators.codex.slash import INIT, NAMELESS, Skill, offered, review_target, skill_alone, skills_of
 from acp_manifold.translators.narrow import JsonObject, as_str
 from acp_manifold.translators.slash import Slash, slash_of
 from acp_manifold.translators.updates import Commands, Text, TurnEnd, Usage
@@ -118,8 +118,7 @@ class SlashCommands:
 
     async def _skill(self, skill: Skill, command: Slash) -> TurnEnd:
         named: JsonObject = {"type": "skill", "name": skill.name, "path": skill.path}
-        # Without a word Codex would have a message with nothing in it.
-        words = command.argument or f"Use the skill {skill.name}."
+        words = command.argument or skill_alone(skill.name)
         return await self._turn([named, *to_input((Text(words), *command.others))])
 
     async def _turn(self, blocks: list[JsonObject]) -> TurnEnd:

@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from acp_manifold.bridge.backend import Host, Program, SessionRow, StoreOrigin
 from acp_manifold.bridge.errors import BackendGone, BridgeError
 
+from . import early
 from . import program as programs
 from .faults import is_crowded
 from .index import TitleIndex
@@ -137,7 +138,7 @@ class Life:
     async def _serve(self, program: Program, *, task_status: TaskStatus[AppServer]) -> None:
         from .server import serve
 
-        started = self._backend.take_started()
+        started = early.take() if self._backend.spawn is None else None
         limits = self._backend.limits
         await serve(
             program, self.named, limits=limits, started=started, spawn=self._backend.spawn, task_status=task_status

@@ -1,16 +1,20 @@
-"""Where the Codex CLI is, and the environment it is started with."""
+"""Where the Codex CLI is, and the environment it is started with.
+
+The app-server is started before much else is imported, so what only others need is imported where it is.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import os
-import shlex
-import shutil
-from collections.abc import Mapping
-from pathlib import Path
 
 from acp_manifold.adapters.enclosing import without_marks
-from acp_manifold.bridge.backend import Program
+from acp_manifold.bridge.program import Program
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
 
 PATH_VARIABLE = "CODEX_PATH"
 """Names the program to start; blank means unset."""
@@ -34,18 +38,20 @@ def find_program() -> Program | None:
     named = os.environ.get(PATH_VARIABLE)
     if named:
         return Program((named,), PATH_VARIABLE)
+    import shutil
+
     found = shutil.which("codex")
     if found:
         return Program((found,), "PATH")
     packaged = _packaged()
-    return Program((str(packaged),), "openai-codex-cli-bin") if packaged else None
+    return Program((packaged,), "openai-codex-cli-bin") if packaged else None
 
 
-def _packaged() -> Path | None:
+def _packaged() -> str | None:
     spec = importlib.util.find_spec(_PACKAGE)
     for place in (spec.submodule_search_locations or ()) if spec else ():
-        program = Path(place) / "bin" / "codex"
-        if program.is_file():
+        program = os.path.join(place, "bin", "codex")
+        if os.path.isfile(program):
             return program
     return None
 
@@ -57,6 +63,8 @@ def server_command(program: Program) -> tuple[str, ...]:
 
 def login_command() -> str:
     """What a person types to log in, with the program that is there."""
+    import shlex
+
     program = find_program()
     return "codex" if program is None or program.source == "PATH" else shlex.join(program.command)
 
@@ -79,11 +87,13 @@ def environment() -> dict[str, str]:
 
 def codex_home(env: Mapping[str, str] = os.environ) -> Path:
     """Codex' own directory."""
+    from pathlib import Path
+
     named = env.get(HOME_VARIABLE)
     return Path(named) if named else Path.home() / ".codex"
 
 
 def neutral_directory() -> str:
     """Where the app-server is started: a directory that stays, whatever the sessions do. Threads bring their own."""
-    home = Path.home()
-    return str(home) if home.is_dir() else "/"
+    home = os.path.expanduser("~")
+    return home if os.path.isdir(home) else "/"

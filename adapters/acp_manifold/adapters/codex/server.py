@@ -17,7 +17,8 @@ from anyio.abc import TaskGroup, TaskStatus
 from acp_manifold.bridge import process
 from acp_manifold.bridge.backend import Program
 from acp_manifold.bridge.errors import METHOD_NOT_FOUND, BackendGone, BridgeError, InvalidRequest, RemoteError
-from acp_manifold.bridge.starting import Launch, Started
+from acp_manifold.bridge.forking import Started
+from acp_manifold.bridge.starting import Launch
 from acp_manifold.bridge.taps import taps
 from acp_manifold.bridge.transport import Spawn, Transport
 from acp_manifold.translators.auth import Endpoint

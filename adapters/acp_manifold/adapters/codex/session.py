@@ -160,7 +160,7 @@ class CodexSession:
         """Tell the end of all that is open; see `BackendSession.abandon`."""
         if self._agents is not None:
             self._agents.abandon()
-        self._tell(self._stream.fail_open())
+        self._tell(self._stream.end_open("cancelled"))
 
     @property
     def options(self) -> tuple[ConfigOption, ...]:
@@ -214,6 +214,8 @@ class CodexSession:
         if self._agents is not None and self._agents.stop(task_id):
             return
         running = self._active is not None and task_id in self._stream.commands()
+        if not running:
+            self._stream.ending(task_id)
         if running or not await stop(self._client, self._id, task_id):
             raise TaskNotFound(self._id, task_id)
 
@@ -452,6 +454,7 @@ class CodexSession:
             return
         if run is not None:
             run.cancelling = True
+        self._stream.stopping = self._active is not None
         self._asking.abort()
         self._take_back_open()
         if run is None:
@@ -583,7 +586,7 @@ class CodexSession:
 
         def taken(result: JsonObject) -> None:
             # What runs in the background belongs to the conversation that is left.
-            self._tell(self._stream.fail_open())
+            self._tell(self._stream.end_open("cancelled"))
             if self._agents is not None:
                 self._agents.leave()
             self._stream, self._had_turn = Stream(), False
@@ -646,6 +649,11 @@ class CodexSession:
             self._agents = Subagents(self._server, self, self._asking)
         return self._agents
 
+    @property
+    def turn(self) -> str | None:
+        """The turn that runs; see `Owner`."""
+        return self._active
+
     def tell(self, update: Update) -> None:
         """Tell the clients; of a sub-agent."""
         self._events.update(update)
@@ -682,7 +690,7 @@ class CodexSession:
         """The server ended: the turn fails, its tool calls too, and questions are taken back."""
         self._asking.drop()
         self._take_back_open()
-        self._tell(self._stream.fail_open())
+        self._tell(self._stream.end_open("failed"))
         self._active = None
         self._turn_over.set()
         self._own_turn_over()
@@ -724,8 +732,7 @@ class CodexSession:
             self._take_back_open()
             interrupted = text(turn, "status") == "interrupted"
             commands = self._stream.commands()
-            # A command that a finished turn leaves running goes on; one of an interrupted turn is ended.
-            self._tell(self._stream.fail_turn(None if interrupted else "commandExecution"))
+            self._tell(self._stream.end_turn(interrupted=interrupted))
             if interrupted and run is not None:
                 run.left = commands
         if run is not None and run.id == turn_id:

@@ -1,7 +1,8 @@
 """The sub-agents of one session: threads of their own that nobody opened, whose lines and questions are the session's.
 
-codex-cli 0.163.0 stops none of them with the turn that began them, and none with the thread: a cancel and the end
-of the session reach each by itself. Deleting the thread deletes theirs.
+codex-cli 0.163.0 stops none of them with the turn that began them, and none with the thread: a cancel reaches each that
+the turn has set to work, the end of the session each there is. Those of earlier turns are work in the background, which
+no cancel of a turn ends. Deleting the thread deletes theirs.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ _OVER = frozenset({"thread/closed", "thread/archived", "thread/deleted"})
 
 class Owner(Protocol):
     """What sub-agents need of their session."""
+
+    @property
+    def turn(self) -> str | None:
+        """The turn that runs; None for none."""
+        ...
 
     def tell(self, update: Update) -> None:
         """Tell its clients."""
@@ -61,11 +67,19 @@ class Subagents:
             if agent is not None and found.ended:
                 self.forget(found.thread)
                 agent.tell(agent.stream.ended())
-            elif agent is None and found.works:
+            elif agent is not None and found.works:
+                agent.turn = self._turn_of(parent)
+            elif found.works:
                 self._follow(found, parent)
 
+    def _turn_of(self, parent: str) -> str | None:
+        """The session's turn that gave something to do to what a sub-agent, or the session itself, has set to work."""
+        agents = (agent.turn for agent in self._threads.values() if agent.stream.call == parent)
+        return next(agents, None) if parent else self.owner.turn
+
     def _follow(self, found: Reached, parent: str) -> None:
-        agent = self._threads[found.thread] = _Agent(self, found, parent)
+        turn = self._turn_of(parent)
+        agent = self._threads[found.thread] = _Agent(self, found, parent, turn)
         agent.tell(agent.stream.begun())
         self.server.follow(found.thread, agent)
         if not found.begun:
@@ -83,9 +97,10 @@ class Subagents:
         return any(agent.stream.turn or agent.stream.stream.open for agent in self._threads.values())
 
     def interrupt(self) -> None:
-        """Have all of them stop."""
+        """Have those stop that work for the turn that runs."""
         for agent in self._threads.values():
-            agent.interrupt()
+            if agent.turn == self.owner.turn:
+                agent.interrupt()
 
     def leave(self) -> None:
         """Have all of them stop, and let their threads go."""
@@ -105,13 +120,13 @@ class Subagents:
     # -- as work in the background ---------------------------------------------------------------
 
     def tasks(self) -> tuple[BackgroundTask, ...]:
-        """Those that work. The id of a task is that of the call which began the agent."""
-        agents = [agent.stream for agent in self._threads.values() if agent.stream.turn]
+        """Those that work behind their turn. The id of a task is that of the call which began the agent."""
+        agents = [agent.stream for agent in self._behind()]
         return tuple(BackgroundTask(stream.call, stream.title, agent=stream.call) for stream in agents)
 
     def output(self, task_id: str) -> TaskOutput | None:
         """What one of `tasks` said last; None if it is none of them."""
-        agent = self._working(task_id)
+        agent = self._found(task_id)
         if agent is None:
             return None
         words = agent.stream.last_words
@@ -119,23 +134,28 @@ class Subagents:
 
     def stop(self, task_id: str) -> bool:
         """Have one of `tasks` stop; False if it is none of them."""
-        agent = self._working(task_id)
+        agent = self._found(task_id)
         if agent is not None:
             agent.interrupt()
         return agent is not None
 
-    def _working(self, task_id: str) -> _Agent | None:
-        agents = (agent for agent in self._threads.values() if agent.stream.turn)
-        return next((agent for agent in agents if agent.stream.call == task_id), None)
+    def _behind(self) -> list[_Agent]:
+        working = (agent for agent in self._threads.values() if agent.stream.turn)
+        return [agent for agent in working if agent.turn is None or agent.turn != self.owner.turn]
+
+    def _found(self, task_id: str) -> _Agent | None:
+        return next((agent for agent in self._behind() if agent.stream.call == task_id), None)
 
 
 class _Agent:
     """The `Route` of one sub-agent."""
 
-    def __init__(self, agents: Subagents, found: Reached, parent: str) -> None:
+    def __init__(self, agents: Subagents, found: Reached, parent: str, turn: str | None) -> None:
         self._agents = agents
         self._thread = found.thread
         self.stream = SubagentStream(found, parent)
+        self.turn = turn
+        """The session's turn that it works for, or worked for last."""
 
     def tell(self, updates: list[Update]) -> None:
         """Tell the session's clients."""
@@ -165,6 +185,7 @@ class _Agent:
     def interrupt(self) -> None:
         """Have it stop."""
         if self.stream.turn:
+            self.stream.stream.stopping = True
             params: JsonObject = {"threadId": self._thread, "turnId": self.stream.turn}
             self._agents.server.client.post("turn/interrupt", params)
 
@@ -178,4 +199,4 @@ class _Agent:
     def server_gone(self, reason: BackendGone) -> None:
         """The server ended."""
         self._agents.forget(self._thread)
-        self.tell(self.stream.ended())
+        self.tell(self.stream.ended("failed"))

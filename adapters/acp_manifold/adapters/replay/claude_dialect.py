@@ -11,7 +11,8 @@ from acp_manifold.translators.narrow import JsonObject, as_object, as_str, obj, 
 _TALK: Final = frozenset({"interrupt", "rename_session", "set_model", "set_permission_mode", "apply_flag_settings"})
 """Requests that have their place in the conversation."""
 
-_IDS: Final = ("subtype", "session_id", "message_uuid")
+_APART: Final = ("subtype", "session_id", "message_uuid", "spare_background_tasks")
+"""Members of a request that are no part of what it means: ids, and a flag that older recordings lack."""
 
 
 class ClaudeDialect:
@@ -27,7 +28,7 @@ class ClaudeDialect:
         if kind == "control_request":
             request = obj(line, "request")
             subtype = text(request, "subtype")
-            meaning: JsonObject = {key: value for key, value in request.items() if key not in _IDS}
+            meaning: JsonObject = {key: value for key, value in request.items() if key not in _APART}
             return Said(subtype, "talk" if subtype in _TALK else "aside", meaning, as_str(line.get("request_id")))
         if kind == "control_response":
             return Said("answer", "talk", obj(line, "response"), None)

@@ -177,6 +177,8 @@ class Talk:
         """Of the session that is opened next."""
         self._images: list[JsonObject] = []
         """Of the next prompt."""
+        self._offered = False
+        """Whether the answer to that told its commands."""
 
     async def have(self, conversation: Conversation) -> None:
         """Have it.
@@ -223,7 +225,9 @@ class Talk:
             params["_meta"] = {"acp-manifold": {"backend": self._backend}}
         self._name = name or "one"
         self._opened = len(self._client.heard)
-        self._sessions[self._name] = text(await self._client.ask("session/new", params), "sessionId")
+        answer = await self._client.ask("session/new", params)
+        self._sessions[self._name] = text(answer, "sessionId")
+        self._offered = "availableCommands" in answer
 
     async def load(self, name: str) -> None:
         """See `Conversation.load`."""
@@ -245,7 +249,7 @@ class Talk:
         params: JsonObject = {"sessionId": self._session, **self._place()}
         if replay and self._client.version != 1:
             params["replayFrom"] = {"type": "start"}
-        await self._client.ask(method, params)
+        self._offered = "availableCommands" in await self._client.ask(method, params)
 
     def _place(self) -> JsonObject:
         servers, self._servers = self._servers, []
@@ -281,7 +285,8 @@ class Talk:
 
         def look() -> bool | None:
             told = self._client.updates(session, start)
-            return any(update.get("sessionUpdate") == "available_commands_update" for update in told) or None
+            kinds = [update.get("sessionUpdate") for update in told]
+            return self._offered or "available_commands_update" in kinds or None
 
         await self._client.until(look, "commands told")
 

@@ -25,8 +25,8 @@ _ID: Final = re.compile(
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 
-_LEFT_OUT: Final = frozenset({"agentInfo", "info", "configOptions", "modes"})
-"""Members that tell the version of the agent, or what is known of the options at that moment: see `settings`."""
+_LEFT_OUT: Final = frozenset({"agentInfo", "info", "availableCommands", "configOptions", "modes"})
+"""Members that tell the version of the agent, or what is known of options and commands then: see `settings`."""
 
 
 class Normal:
@@ -115,7 +115,7 @@ def _settings_in(told: JsonObject) -> JsonObject:
         parts["modes"] = {"holds": modes.get("currentModeId"), "of": ids}
     if told.get("sessionUpdate") == "current_mode_update":
         parts["mode"] = told.get("currentModeId")
-    if told.get("sessionUpdate") == "available_commands_update":
+    if "availableCommands" in told:
         parts["commands"] = [text(command, "name") for command in as_objects(told.get("availableCommands"))]
     return parts
 

@@ -35,7 +35,7 @@ def opened(argument: str) -> Sequence[Backend]:
     backends: list[Backend] = []
     for name in (name for name in recorded if name in PLAYED):
         sessions = _sessions(recordings, name)
-        version = next((found for r in recordings if (found := r.header.clis.get(name))), None)
+        version = next((told for r in recordings if (told := r.header.clis.get(name))), None)
         if name == "codex":
             from acp_manifold.adapters.replay.codex import ReplayedCodex
 

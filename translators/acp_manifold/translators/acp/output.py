@@ -12,6 +12,7 @@ from collections import deque
 
 from acp_manifold.translators.narrow import JsonObject
 from acp_manifold.translators.updates import (
+    ENDED,
     OfSubagent,
     Subagent,
     Text,
@@ -78,10 +79,10 @@ class ToolOutputs:
 
     def _call(self, update: ToolCall | ToolCallUpdate) -> Update:
         running = self._running.get(update.id)
-        final = update.status in ("completed", "failed")
+        final = update.status in ENDED
         if running is None:
             # Nothing but a command prints; what else calls hold, a diff of megabytes maybe, is not kept.
-            if not final and update.content and isinstance(update, ToolCall) and update.kind == "execute":
+            if not final and update.content and update.kind == "execute":
                 self._running[update.id] = _Running(update.content)
             return update
         if update.content is not None:

@@ -22,7 +22,6 @@ from acp_manifold.translators.updates import (
     Text,
     ToolCall,
     ToolCallUpdate,
-    ToolStatus,
     Update,
 )
 
@@ -46,9 +45,6 @@ def _notice(update: Notice, can: ClientCapabilities) -> Update | None:
     return MessageChunk("agent", Text(f"\n\n{said}\n\n"), f"notice-{crc32(said.encode('utf-8', 'replace')):08x}")
 
 
-_STATUSES: dict[str, ToolStatus] = {"in_progress": "in_progress", "completed": "completed"}
-
-
 def _compaction(update: Compaction, can: ClientCapabilities) -> Update | None:
     """A compaction, or a tool call that looks like one."""
     if can.compaction:
@@ -57,7 +53,7 @@ def _compaction(update: Compaction, can: ClientCapabilities) -> Update | None:
         return ToolCall(update.id, "Compact the conversation", "think", "in_progress", name="compact")
     told = update.summary or update.error
     content = (Text(told),) if told else None
-    return ToolCallUpdate(update.id, status=_STATUSES.get(update.status, "failed"), content=content)
+    return ToolCallUpdate(update.id, status=update.status, content=content)
 
 
 def _plan_chunk(update: PlanChunk, can: ClientCapabilities) -> Update | None:

@@ -33,9 +33,10 @@ def typed_text(content: Prompt) -> str:
 
 def rename_command(content: Prompt) -> str | None:
     """The title, perhaps empty, in a prompt that is nothing but `/rename TITLE`; None for any other prompt."""
-    if len(content) != 1 or not isinstance(content[0], Text):
+    texts = [item.text for item in content if isinstance(item, Text)]
+    if len(texts) != len(content):
         return None
-    command, *title = content[0].text.split(maxsplit=1)
+    command, *title = " ".join(texts).split(maxsplit=1)
     return "".join(title) if command == "/rename" else None
 
 

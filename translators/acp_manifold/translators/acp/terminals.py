@@ -8,7 +8,7 @@ at the end. The terminal is ours, with the id of its tool call; the client is ne
 from __future__ import annotations
 
 from acp_manifold.translators.narrow import JsonObject, as_list, obj
-from acp_manifold.translators.updates import OfSubagent, Subagent, ToolCall, ToolCallUpdate, ToolOutput, Update
+from acp_manifold.translators.updates import ENDED, OfSubagent, Subagent, ToolCall, ToolCallUpdate, ToolOutput, Update
 
 from . import v1
 from .output import ToolOutputs
@@ -39,7 +39,7 @@ class Terminals:
 
     def _patch(self, session_id: str, update: ToolCallUpdate) -> JsonObject:
         shown = update.content is not None
-        if update.status not in ("completed", "failed"):
+        if update.status not in ENDED:
             return _with(session_id, update, {}, shown=shown)
         self._open.discard(update.id)
         ended = {"terminal_id": update.id, "exit_code": update.exit_code, "signal": None}

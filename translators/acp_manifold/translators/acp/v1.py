@@ -32,6 +32,7 @@ from acp_manifold.translators.updates import (
     ToolCall,
     ToolCallUpdate,
     ToolContent,
+    ToolStatus,
     TurnEnd,
     Update,
     Usage,
@@ -51,6 +52,9 @@ AIR = (
 
 _AIR_ALONE = ("customInstructions",)
 """Those that no client gets by asking for the index."""
+
+_STATUSES: dict[ToolStatus | None, str | None] = {"cancelled": "failed"}
+"""What ACP v1 calls a status that it has no word for."""
 
 _CHUNKS = {"user": "user_message_chunk", "agent": "agent_message_chunk", "thought": "agent_thought_chunk"}
 
@@ -129,7 +133,7 @@ def _tool_call(update: ToolCall) -> JsonObject:
             "title": update.title,
             "name": update.name,
             "kind": update.kind,
-            "status": update.status,
+            "status": _STATUSES.get(update.status, update.status),
             "content": [_tool_content(item) for item in update.content] or None,
             "locations": _locations(update) or None,
             "rawInput": update.raw_input,
@@ -149,7 +153,7 @@ def tool_call_patch(update: ToolCallUpdate) -> JsonObject:
             "toolCallId": update.id,
             "title": update.title,
             "kind": update.kind,
-            "status": update.status,
+            "status": _STATUSES.get(update.status, update.status),
             "content": None if update.content is None else [_tool_content(item) for item in update.content],
             "locations": None if update.locations is None else _locations(update),
             "rawInput": update.raw_input,

@@ -27,6 +27,7 @@ from acp_manifold.translators.updates import (
     Role,
     SessionInfo,
     SessionState,
+    Subagent,
     Text,
     ToolCall,
     ToolCallUpdate,
@@ -141,23 +142,31 @@ def cancellable_terminal(terminal_id: str, possible: bool) -> JsonObject:
     return {"sessionUpdate": "terminal_update", "terminalId": terminal_id, "capabilities": _cancel(possible)}
 
 
-def subagent(
-    session_id: str, agent: str, state: str | None = None, title: str | None = None, description: str | None = None
-) -> JsonObject:
-    """What is told of a sub-agent in the session that set it to work; None leaves a field as it is."""
-    wire: JsonObject = {"sessionUpdate": "subagent_update", "sessionId": v1.subagent_id(session_id, agent)}
-    if state is not None:
-        wire["state"] = {"state": state, "background": []}
-    if title is not None:
-        wire["title"] = title
-    if description is not None:
-        wire["description"] = description
+def subagent(session_id: str, agent: Subagent) -> JsonObject:
+    """What is told of a sub-agent in the session that set it to work."""
+    wire = {**_about_subagent(session_id, agent.id), "state": subagent_state(agent)}
+    if agent.title is not None:
+        wire["title"] = agent.title
+    if agent.description is not None:
+        wire["description"] = agent.description
     return wire
+
+
+def subagent_state(agent: Subagent) -> JsonObject:
+    """What a sub-agent does."""
+    wire: JsonObject = {"state": agent.state, "background": []}
+    if agent.stop_reason is not None:
+        wire["stopReason"] = agent.stop_reason
+    return wire
+
+
+def _about_subagent(session_id: str, agent: str) -> JsonObject:
+    return {"sessionUpdate": "subagent_update", "sessionId": v1.subagent_id(session_id, agent)}
 
 
 def cancellable_subagent(session_id: str, agent: str, possible: bool) -> JsonObject:
     """A patch that says whether `session/cancel` of a sub-agent's session stops it."""
-    return {**subagent(session_id, agent), "capabilities": _cancel(possible)}
+    return {**_about_subagent(session_id, agent), "capabilities": _cancel(possible)}
 
 
 def task_given(sender: str, session_id: str, agent: str, words: str) -> JsonObject:
@@ -215,14 +224,19 @@ def _usage(update: Usage) -> JsonObject:
     return wire
 
 
-def _commands(update: Commands) -> JsonObject:
-    commands: list[JsonObject] = []
+def commands(update: Commands) -> list[JsonObject]:
+    """All slash commands of a session."""
+    told: list[JsonObject] = []
     for command in update.commands:
         wire: JsonObject = {"type": "command", "name": command.name, "description": command.description}
         if command.hint is not None:
             wire["input"] = {"type": "text", "hint": command.hint}
-        commands.append(wire)
-    return {"sessionUpdate": "available_commands_update", "availableCommands": commands}
+        told.append(wire)
+    return told
+
+
+def _commands(update: Commands) -> JsonObject:
+    return {"sessionUpdate": "available_commands_update", "availableCommands": commands(update)}
 
 
 def _session_info(update: SessionInfo) -> JsonObject:

@@ -12,6 +12,7 @@ from base64 import b64encode
 from acp_manifold.translators.acp import v1, v2
 from acp_manifold.translators.narrow import JsonObject, as_list
 from acp_manifold.translators.updates import (
+    ENDED,
     BackgroundTask,
     Compaction,
     Message,
@@ -110,7 +111,8 @@ class Telling:
         """The thing that a task is listed as, for a client that came later."""
         if task.agent is not None and task.agent not in self._agents:
             self._agents[task.agent] = session_id
-            return [{"sessionId": session_id, "update": v2.subagent(session_id, task.agent, "running", task.title)}]
+            begun = Subagent(task.agent, "running", task.title)
+            return [{"sessionId": session_id, "update": v2.subagent(session_id, begun)}]
         call = task.tool_call_id
         if task.agent is not None or call is None or not task.command or call in self._terminals:
             return []
@@ -192,7 +194,7 @@ class Telling:
             return [body]
         if update.content is not None:
             body["content"] = [*as_list(body.get("content")), _terminal(update.id)]
-        if update.status not in ("completed", "failed"):
+        if update.status not in ENDED:
             return [body]
         self._terminals.discard(update.id)
         status: JsonObject = {} if update.exit_code is None else {"exitCode": update.exit_code}
@@ -203,12 +205,11 @@ class Telling:
         """What is told of a sub-agent in the session at `place`, and of its state in its own."""
         child = v1.subagent_id(session_id, update.id)
         self._agents[update.id] = place
-        about = v2.subagent(session_id, update.id, update.state, update.title, update.description)
-        told: list[JsonObject] = [{"sessionId": place, "update": about}]
+        told: list[JsonObject] = [{"sessionId": place, "update": v2.subagent(session_id, update)}]
         if update.prompt is not None:
             given = v2.task_given(place, session_id, update.id, update.prompt)
             told.append({"sessionId": child, "update": given})
-        own: JsonObject = {"sessionUpdate": "state_update", "state": update.state, "background": []}
+        own: JsonObject = {"sessionUpdate": "state_update", **v2.subagent_state(update)}
         return [*told, {"sessionId": child, "update": own}]
 
 

@@ -7,7 +7,7 @@ before the list without it. The tool call has had its result by then: "running i
 
 from __future__ import annotations
 
-from acp_manifold.translators.updates import BackgroundTask, ToolCallUpdate, Update
+from acp_manifold.translators.updates import BackgroundTask, ToolCallUpdate, ToolEnd, Update
 
 from .frames import TaskEnded, TasksRunning, TaskStarted
 
@@ -19,6 +19,7 @@ class Tasks:
         self._running: dict[str, BackgroundTask] = {}
         self._begun: dict[str, tuple[str | None, str | None, bool]] = {}
         """Tool call, command, whether it is an agent: of each task that has not ended, in the background or not yet."""
+        self._stopping: set[str] = set()
 
     def all(self) -> tuple[BackgroundTask, ...]:
         """Every task, the oldest first."""
@@ -28,13 +29,18 @@ class Tasks:
         """Whether a tool call goes on in the background."""
         return any(task.tool_call_id == call_id for task in self._running.values())
 
+    def stopping(self, task_id: str) -> None:
+        """A task is being stopped, by whatever means: if it fails now, that is why."""
+        if task_id in self._running:
+            self._stopping.add(task_id)
+
     def listed(self, frame: TasksRunning) -> list[Update]:
         """The list of all; a task that is no longer on it has ended."""
         ended = [task for task in self._running if task not in frame.tasks]
         for task_id, title in frame.tasks.items():
             self._running.setdefault(task_id, BackgroundTask(task_id, title))
             self._complete(task_id)
-        return [update for task_id in ended for update in self._end(task_id, well=True)]
+        return [update for task_id in ended for update in self._end(task_id, "completed")]
 
     def started(self, frame: TaskStarted, command: str | None, *, agent: bool = False) -> None:
         """The call behind a task, and the command if it runs one, or whether it is a sub-agent."""
@@ -54,15 +60,17 @@ class Tasks:
 
     def ended(self, frame: TaskEnded) -> list[Update]:
         """A task is over."""
-        return self._end(frame.id, frame.well)
+        return self._end(frame.id, frame.status)
 
-    def abandon(self) -> list[Update]:
+    def abandon(self, status: ToolEnd) -> list[Update]:
         """Everything is over: the process is gone."""
-        return [update for task_id in list(self._running) for update in self._end(task_id, well=False)]
+        return [update for task_id in list(self._running) for update in self._end(task_id, status)]
 
-    def _end(self, task_id: str, well: bool) -> list[Update]:
+    def _end(self, task_id: str, status: ToolEnd) -> list[Update]:
         self._begun.pop(task_id, None)
         task = self._running.pop(task_id, None)
         if task is None or task.tool_call_id is None:
             return []
-        return [ToolCallUpdate(task.tool_call_id, status="completed" if well else "failed")]
+        stopped = status == "failed" and task_id in self._stopping
+        self._stopping.discard(task_id)
+        return [ToolCallUpdate(task.tool_call_id, status="cancelled" if stopped else status)]

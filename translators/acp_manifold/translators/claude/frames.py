@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from acp_manifold.translators.narrow import JsonObject, as_int, as_list, as_objects, as_str, flag, obj, text
-from acp_manifold.translators.updates import Notice, Unknown
+from acp_manifold.translators.updates import Notice, ToolEnd, Unknown
 from acp_manifold.translators.values import NamedTuple
 
 from . import notices
@@ -44,6 +44,8 @@ class User(NamedTuple):
     parent: str | None
     tool_use_result: object
     """The tool's own structured result, when the frame holds one result."""
+    stopped: frozenset[str] = frozenset()
+    """The calls that have no result because the turn was stopped."""
 
 
 class Result(NamedTuple):
@@ -103,8 +105,8 @@ class TaskEnded(NamedTuple):
     """A task is over."""
 
     id: str
-    well: bool
-    """Whether it came to its own end and succeeded, as far as the CLI tells."""
+    status: ToolEnd
+    """How, as far as the CLI tells; `cancelled`: the model, or whoever has the session, had it stopped."""
 
 
 class TasksRunning(NamedTuple):
@@ -237,7 +239,13 @@ def _assistant(raw: JsonObject) -> Frame:
 
 
 def _user(raw: JsonObject) -> Frame:
-    return User(message_blocks(obj(raw, "message")), as_str(raw.get("parent_tool_use_id")), raw.get("tool_use_result"))
+    about = as_objects(raw.get("tool_result_meta"))
+    return User(
+        message_blocks(obj(raw, "message")),
+        as_str(raw.get("parent_tool_use_id")),
+        raw.get("tool_use_result"),
+        frozenset(text(call, "id") for call in about if call.get("non_execution_kind") in STOPS),
+    )
 
 
 def _result(raw: JsonObject) -> Frame:
@@ -300,8 +308,8 @@ def _noted(kind: str, raw: JsonObject) -> Frame:
 
 def _task(raw: JsonObject) -> Frame:
     status = as_str(raw.get("status")) or as_str(obj(raw, "patch").get("status"))
-    if status in _TASK_OVER:
-        return TaskEnded(text(raw, "task_id"), status == "completed")
+    if status in TASK_ENDS:
+        return TaskEnded(text(raw, "task_id"), TASK_ENDS[status])
     return Quiet(text(raw, "subtype"))
 
 
@@ -354,7 +362,19 @@ _PARSERS: dict[str, Callable[[JsonObject], Frame]] = {
     "auth_status": _quiet,
 }
 
-_TASK_OVER = frozenset({"completed", "failed", "killed", "stopped"})
+TASK_ENDS: dict[str | None, ToolEnd] = {
+    "completed": "completed",
+    "failed": "failed",
+    "killed": "cancelled",
+    "stopped": "cancelled",
+}
+"""What Claude Code 2.1.332 calls the end of a task -> how it ended."""
+
+STOPS = frozenset({"user-rejected", "interrupted", "cancelled"})
+"""Why a call gave no result, in the words of Claude Code 2.1.332, where an interrupt has stopped the turn with it.
+
+A call that was refused and let the turn go on is a `permission-rule` there, also if a person has refused it.
+"""
 
 QUIET_SUBTYPES = {
     "commands_changed": "asked for where it matters",

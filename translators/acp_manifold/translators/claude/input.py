@@ -5,7 +5,7 @@ from __future__ import annotations
 from acp_manifold.translators.attached import context, link
 from acp_manifold.translators.claude.mentions import mention
 from acp_manifold.translators.instructions import SystemPrompt
-from acp_manifold.translators.narrow import JsonObject
+from acp_manifold.translators.narrow import JsonObject, text
 from acp_manifold.translators.updates import (
     Audio,
     BlobResource,
@@ -21,10 +21,21 @@ REFUSAL_DIALOG = "refusal_fallback_prompt"
 """The dialog of Claude Code 2.1.332 that is shown here; it asks for none that no host has said to show."""
 
 
-def user_message(prompt: Prompt, uuid: str, priority: str | None = None) -> JsonObject:
-    """A prompt as a user message; `uuid` names it in the frames that follow, `priority` is for one in mid-turn."""
+def user_message(prompt: Prompt, uuid: str, priority: str | None = None, *, is_command: bool = False) -> JsonObject:
+    """A prompt as a user message.
+
+    Args:
+        prompt: What the person sent.
+        uuid: Names it in the frames that follow.
+        priority: For one in mid-turn.
+        is_command: Whether it begins with a command that there is. Claude Code 2.1.332 looks for one at the
+            beginning of the last block alone, so all words of it stand there; in any other prompt none is found.
+    """
     blocks = [block for content in prompt for block in _blocks(content)]
-    blocks += [_said(context(content)) for content in prompt if isinstance(content, TextResource)]
+    contexts = [_said(context(content)) for content in prompt if isinstance(content, TextResource)]
+    blocks = _with_command_last([*contexts, *blocks], len(contexts)) if is_command else [*blocks, *contexts]
+    if not is_command and _has_command_behind_words(blocks):
+        blocks[-1] = _said(f" {blocks[-1]['text']}")
     message: JsonObject = {
         "type": "user",
         "session_id": "",
@@ -82,6 +93,26 @@ def _blocks(content: Content) -> list[JsonObject]:
             return [_said(link(content.uri)), _attached("document", content.mime_type or "", content.data)]
         case Audio():
             return []
+
+
+def _with_command_last(blocks: list[JsonObject], first: int) -> list[JsonObject]:
+    """Blocks whose texts from the one at `first` on are one, which is the last."""
+    words = ""
+    for block in blocks[first:]:
+        said = text(block, "text")
+        apart = said and words and not words[-1].isspace() and not said[0].isspace()
+        words += f" {said}" if apart else said
+    return [*blocks[:first], *(block for block in blocks[first:] if block["type"] != "text"), _said(words)]
+
+
+def _has_command_behind_words(blocks: list[JsonObject]) -> bool:
+    *before, last = blocks or [{}]
+    said = text(last, "text")
+    if not said.startswith("/") or all(block["type"] != "text" for block in before):
+        return False
+    from acp_manifold.translators.slash import slash_of
+
+    return slash_of((Text(said),)) is not None
 
 
 def _said(words: str) -> JsonObject:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from acp_manifold.translators.attached import in_a_line
 from acp_manifold.translators.claude.records import (
     Title,
     is_message,
@@ -105,8 +106,8 @@ class Facts:
                 self.forked_from = _shown(as_str(obj(record, "forkedFrom").get("sessionId")))
             self.begun = self.has_message = True
             if self.first_typed is None:
-                starts = (said[:_LONGEST] for said in typed_texts(record))
-                self.first_typed = next((start for start in starts if normalise(start)), None)
+                said = in_a_line(" ".join(typed_texts(record))[:_LONGEST])
+                self.first_typed = said if normalise(said) else None
 
     def add_last(self, record: JsonObject, at: int) -> bool:
         """Take in a record for what the end of a transcript tells; whether it is a message that tells its time.

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Literal, cast
 
 from acp_manifold.translators.attached import is_context, restored
-from acp_manifold.translators.claude.frames import message_blocks
+from acp_manifold.translators.claude.frames import STOPS, message_blocks
 from acp_manifold.translators.claude.mentions import mentioned
 from acp_manifold.translators.narrow import JsonObject, as_objects, as_str, flag, is_text, obj, text
 from acp_manifold.translators.titles import normalise
@@ -111,6 +111,11 @@ def is_sidechain(record: JsonObject) -> bool:
     return flag(record, "isSidechain") or as_str(record.get("teamName")) is not None
 
 
+def is_stopped(record: JsonObject) -> bool:
+    """Whether the results of calls in it are none, because the turn was stopped."""
+    return record.get("toolDenialKind") in STOPS
+
+
 def is_message(record: JsonObject) -> bool:
     """Whether the record is something that the person or the agent said or did."""
     kind = record.get("type")
@@ -154,6 +159,13 @@ def added_content(attachment: JsonObject) -> list[Content]:
     if attachment.get("type") != "queued_command" or attachment.get("commandMode") != "prompt":
         return []
     return _sent({"content": attachment.get("prompt")})
+
+
+def attached_content(record: JsonObject) -> list[Content]:
+    """What was sent along with a slash command; Claude Code 2.1.332 keeps it beside what it makes of the command."""
+    blocks = _blocks(record, "text", "image", "document")
+    texts = [Text(said) for block in blocks if is_context(said := text(block, "text"))]
+    return restored([*texts, *(content for block in blocks if (content := _content(block)) is not None)])
 
 
 def _sent(message: JsonObject) -> list[Content]:

@@ -11,16 +11,21 @@ from acp_manifold.translators.narrow import JsonObject, obj, text
 from acp_manifold.translators.updates import (
     MessageChunk,
     OfSubagent,
+    StopReason,
     Subagent,
     Text,
     ToolCall,
     ToolCallUpdate,
+    ToolEnd,
     ToolOutput,
     Update,
 )
 
 from . import tools
 from .frames import Assistant, User
+
+_STOP_REASONS: dict[ToolEnd, StopReason] = {"completed": "end_turn", "cancelled": "cancelled"}
+"""How the call of a sub-agent has ended -> why that has stopped."""
 
 
 class Subagents:
@@ -40,8 +45,13 @@ class Subagents:
         self._running[call_id] = parent
         return [within(parent, begun(call_id, tool_input))]
 
-    def ended(self, call_id: str) -> list[Update]:
-        """A sub-agent is done, if the call began one: what it left open has failed."""
+    def ended(self, call_id: str, status: ToolEnd) -> list[Update]:
+        """A sub-agent is done, if the call began one, and whatever it left open is over.
+
+        Args:
+            call_id: The call.
+            status: How that has ended.
+        """
         parent = self._running.pop(call_id, None)
         if parent is None:
             return []
@@ -50,16 +60,25 @@ class Subagents:
         told: list[Update] = []
         for inner in left:
             del self._calls[inner]
-            told += [*self.ended(inner), OfSubagent(call_id, ToolCallUpdate(inner, status="failed"))]
-        return [*told, within(parent, Subagent(call_id, "idle"))]
+            lost: ToolEnd = "cancelled" if status == "cancelled" else "failed"
+            told += [*self.ended(inner, lost), OfSubagent(call_id, ToolCallUpdate(inner, status=lost))]
+        return [*told, within(parent, Subagent(call_id, "idle", stop_reason=_STOP_REASONS.get(status)))]
+
+    def runs(self, call_id: str) -> bool:
+        """Whether a call has begun a sub-agent that has not ended."""
+        return call_id in self._running
+
+    def maker(self, call_id: str) -> str | None:
+        """The call that began the sub-agent which has made this one; None if it is open and no sub-agent's, or over."""
+        return self._calls[call_id][0] if call_id in self._calls else None
 
     def last_words(self, call_id: str) -> str | None:
         """What the agent of this call said last, if it still runs: the result of one that runs in the background."""
         return self._words.get(call_id)
 
-    def all_ended(self) -> list[Update]:
+    def all_ended(self, status: ToolEnd) -> list[Update]:
         """Nothing more will come of any of them."""
-        return [update for call_id in list(self._running) for update in self.ended(call_id)]
+        return [update for call_id in list(self._running) for update in self.ended(call_id, status)]
 
     def said(self, frame: Assistant) -> list[Update]:
         """A message of a sub-agent."""
@@ -78,6 +97,8 @@ class Subagents:
 
     def _call(self, agent: str, block: JsonObject) -> list[Update]:
         call_id, name, tool_input = text(block, "id"), text(block, "name"), obj(block, "input")
+        if call_id in self._calls:
+            return []
         self._calls[call_id] = (agent, name)
         told: list[Update] = [OfSubagent(agent, tools.call(call_id, name, tool_input, self._cwd))]
         return told + (self.begun(call_id, tool_input, agent) if name in tools.AGENT_TOOLS else [])
@@ -92,10 +113,11 @@ class Subagents:
             call_id = text(block, "tool_use_id")
             _, name = self._calls.pop(call_id, ("", ""))
             if name:
-                told += self.ended(call_id)
+                stopped = call_id in frame.stopped
+                told += self.ended(call_id, tools.end_of(block, stopped=stopped))
                 told += [
                     OfSubagent(agent, update)
-                    for update in tools.outcome(call_id, name, block, structured, self._cwd)
+                    for update in tools.outcome(call_id, name, block, structured, self._cwd, stopped=stopped)
                     if isinstance(update, ToolCall | ToolCallUpdate | ToolOutput)
                 ]
         return told

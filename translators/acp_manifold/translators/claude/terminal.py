@@ -13,12 +13,14 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from acp_manifold.translators.claude import terminal_tasks
+from acp_manifold.translators.claude.endings import Failure
 from acp_manifold.translators.claude.frames import Assistant, Result, TasksRunning, User, context_tokens, message_blocks
-from acp_manifold.translators.claude.records import is_sidechain, typed_content
+from acp_manifold.translators.claude.records import is_sidechain, is_stopped, typed_content
+from acp_manifold.translators.claude.terminal_added import Added, Message
 from acp_manifold.translators.claude.turn import Conversation
 from acp_manifold.translators.claude.typed_commands import command_of, printed_by
 from acp_manifold.translators.narrow import JsonObject, as_int, as_str, flag, obj, text
-from acp_manifold.translators.updates import Compaction, MessageChunk, Prompt, Text, Update, Usage
+from acp_manifold.translators.updates import Compaction, MessageChunk, Prompt, Text, TurnEnd, Update, Usage
 
 INTERRUPTED = "[Request interrupted by user"
 """How the record begins that an interrupt leaves."""
@@ -47,6 +49,8 @@ class TerminalConversation(Conversation):
         """Whether the model's last message of this turn asks for nothing more."""
         self.over = False
         """Whether a record has told the end of this turn."""
+        self.at_work = False
+        """Whether a turn runs by the last record, ours or one that the program began itself."""
         self.records = 0
         """Messages that were recorded so far."""
         self._expected: Prompt | None = None
@@ -57,7 +61,7 @@ class TerminalConversation(Conversation):
         """Texts told by a record that were not displayed yet."""
         self._early: list[JsonObject] = []
         """Calls of the hook that came before the record of the prompt they answer."""
-        self._prompt_id = ""
+        self._prompt_id = self._own_prompt_id = ""
         self._done: deque[str] = deque(maxlen=64)
         """The prompts whose turns are over: a call of the hook that comes late says what a record has said."""
         self._usage_of: dict[str, JsonObject] = {}
@@ -67,6 +71,10 @@ class TerminalConversation(Conversation):
         """Calls of the hook `PreToolUse`, the last ones."""
         self.outputs: dict[str, str] = {}
         """The files that background commands print into, by the id of the task."""
+        self.added = Added()
+        """What was typed into the turn."""
+        self._begun_by: dict[str, str] = {}
+        """Sub-agent -> the call that began it."""
         self._window = 0
         """Tokens that the context can hold, as far as the program has told."""
         self._cost: object = None
@@ -80,14 +88,26 @@ class TerminalConversation(Conversation):
         self._prompt_id = ""
         self._displayed, self._unseen, self._early = {}, [], []
         self._usage_of, self._stop, self._failure = {}, "", None
+        self.added = Added()
+
+    def add(self, message: Message) -> None:
+        """A message is about to be entered into the turn, which is not over before that was answered."""
+        self.added.add(message)
+        self.over = False
 
     def displayed(self, call: JsonObject) -> list[Update]:
         """A call of `MessageDisplay`: the next piece of a text."""
         if self._expected is not None and text(call, "prompt_id") not in self._done:
             self._early.append(call)
             return []
-        if text(call, "prompt_id") in self._done:
+        prompt_id = text(call, "prompt_id")
+        if prompt_id in self._done:
             return []
+        # The record of what it answers may be yet to come.
+        begun = self._begin_own(prompt_id) if prompt_id and prompt_id != self._prompt_id else []
+        return [*begun, *self._piece(call)]
+
+    def _piece(self, call: JsonObject) -> list[Update]:
         name, index = text(call, "message_id"), as_int(call.get("index")) or 0
         shown = self._displayed.setdefault(name, _Displayed())
         shown.waiting[index] = text(call, "delta")
@@ -121,16 +141,31 @@ class TerminalConversation(Conversation):
             "input": tool_input,
             "tool_use_id": next(ids, ""),
             "permission_suggestions": request.get("permission_suggestions"),
+            "agent_id": request.get("agent_id"),
         }
 
     def has_call(self, call_id: str) -> bool:
         """Whether a tool call was told, and its end was not."""
-        return call_id in self._calls
+        return call_id in self._calls or self._agents.maker(call_id) is not None
+
+    @property
+    def calls(self) -> bool:
+        """Whether a tool call of the turn is open."""
+        return bool(self._calls)
+
+    @property
+    def has_agents(self) -> bool:
+        """Whether sub-agents work in the background."""
+        return any(task.agent is not None for task in self.tasks.all())
+
+    def has_agent(self, call_id: str) -> bool:
+        """Whether a call was told that began a sub-agent, and not the agent's end."""
+        return self._agents.runs(call_id)
 
     def begin_asked(self, request: JsonObject) -> list[Update]:
         """The tool call that is asked about, if its record has not come yet."""
         call_id = text(request, "tool_use_id")
-        if not call_id or call_id in self._calls:
+        if not call_id or self.has_call(call_id):
             return []
         block: JsonObject = {
             "type": "tool_use",
@@ -138,7 +173,20 @@ class TerminalConversation(Conversation):
             "name": text(request, "tool_name"),
             "input": obj(request, "input"),
         }
-        return self.feed(Assistant("", [block], {}, "", None, None))
+        return self.feed(Assistant("", [block], {}, "", self._begun_by.get(text(request, "agent_id")), None))
+
+    def recorded_of(self, agent_id: str, call_id: str, record: JsonObject) -> list[Update]:
+        """A record that was appended to the transcript of a sub-agent, with the call that began it."""
+        self._begun_by[agent_id] = call_id
+        message = obj(record, "message")
+        blocks = message_blocks(message)
+        if record.get("type") == "assistant":
+            name = text(message, "id") or text(record, "uuid")
+            return self.feed(Assistant(name, blocks, {}, "", call_id, None))
+        if record.get("type") == "user":
+            # What it was asked is in the call.
+            return self.feed(User(blocks, call_id, record.get("toolUseResult")))
+        return []
 
     def recorded(self, record: JsonObject) -> list[Update]:
         """A record that was appended to the transcript."""
@@ -149,12 +197,15 @@ class TerminalConversation(Conversation):
             return [*self.feed(end), *(self._heard(record) if kind == "user" else [])]
         self.records += kind == "assistant"
         if kind == "assistant":
+            self.at_work = True
             return self._said(record)
         if kind == "user":
             return self._heard(record)
         if kind == "system":
             return self._noted(record)
-        return []
+        if kind == "queue-operation":
+            self.added.moved(record)
+        return list(self.added.attached(record)) if kind == "attachment" else []
 
     def finish(self, *, interrupted: bool) -> list[Update]:
         """The turn is over: `outcome` tells how it ended."""
@@ -198,18 +249,47 @@ class TerminalConversation(Conversation):
         blocks = message_blocks(obj(record, "message"))
         said = text(blocks[0], "text") if blocks else ""
         if said.startswith(INTERRUPTED):
-            self.over = self.accepted
-            return []
+            self.over, self.at_work = self.accepted and not self.added.open, False
+            return self.end_own(TurnEnd("cancelled"))
         if any(block.get("type") == "tool_result" for block in blocks):
+            self.at_work = True
             self._goes_on_behind(record)
-            return self.feed(User(blocks, None, record.get("toolUseResult")))
+            called = {text(block, "tool_use_id") for block in blocks}
+            stopped = frozenset(called if is_stopped(record) else ())
+            return self.feed(User(blocks, None, record.get("toolUseResult"), stopped))
+        if obj(record, "origin").get("kind") == "task-notification":
+            return self._begin_own(text(record, "promptId"))
         typed = typed_content(record)
         if not typed:
             return self._commanded(record)
+        self.at_work = True
         uuid = text(record, "uuid")
-        if self._expected is None:
+        if self._expected is not None:
+            return self._taken(record)
+        added = self.added.said(said, uuid)
+        if not added:
             return [MessageChunk("user", content, uuid or None) for content in typed]
-        return self._taken(record)
+        self._done.append(self._prompt_id)
+        self._prompt_id = text(record, "promptId")
+        self.over = self.answered = False
+        return list(added)
+
+    def _begin_own(self, prompt_id: str) -> list[Update]:
+        """The program answers what nobody has typed, unless that has become part of a turn of ours."""
+        if self._uuid is not None and not self.over:
+            return []
+        self._own_prompt_id = prompt_id or self._own_prompt_id
+        self.at_work, self.idle, self._failure = True, False, None
+        return self._own_state()
+
+    def end_own(self, outcome: TurnEnd | None = None) -> list[Update]:
+        """What the program did of its own accord is over: it failed, or ended like this; None: it was stopped."""
+        if not self.own:
+            return []
+        failure = Failure("failed", self._failure) if self._failure is not None else None
+        self._own_outcome, self.idle = failure or outcome or TurnEnd("cancelled"), True
+        self._done.append(self._own_prompt_id)
+        return self._end_own()
 
     def _goes_on_behind(self, record: JsonObject) -> None:
         """The result of a call may say that its command goes on in the background."""
@@ -219,7 +299,7 @@ class TerminalConversation(Conversation):
         if begun.output is not None:
             self.outputs[begun.frame.id] = begun.output
         self.feed(begun.frame)
-        self.feed(TasksRunning({task.id: task.title for task in self.tasks.all()} | {begun.frame.id: ""}))
+        self.feed(TasksRunning({task.id: task.title for task in self.tasks.all()} | {begun.frame.id: begun.title}))
 
     def _commanded(self, record: JsonObject) -> list[Update]:
         """A record of a slash command, or of what it printed; only of one that a prompt is."""
@@ -236,7 +316,7 @@ class TerminalConversation(Conversation):
         self.begin(text(record, "uuid"), self._expected or ())
         self.accepted = self.stirred = True
         told, self._typed = self._typed, []
-        return [*told, *self._late()]
+        return [*self._end_own(), *told, *self._late()]
 
     def _said(self, record: JsonObject) -> list[Update]:
         message = obj(record, "message")
@@ -276,7 +356,8 @@ class TerminalConversation(Conversation):
     def _noted(self, record: JsonObject) -> list[Update]:
         subtype = text(record, "subtype")
         if subtype == "turn_duration":
-            self.over = self.accepted
+            self.over, self.at_work = self.accepted and not self.added.open, False
+            return self.end_own(TurnEnd("end_turn"))
         if subtype == "local_command":
             return self._commanded(record)
         if subtype == "compact_boundary":

@@ -8,6 +8,7 @@ CLI when it next has the session, and would then look like a rename.
 
 from __future__ import annotations
 
+from acp_manifold.translators.claude.archive import visible
 from acp_manifold.translators.titles import normalise
 
 _ZWJ = "\u200d"
@@ -16,3 +17,8 @@ _ZWJ = "\u200d"
 def stored_form(title: str) -> str:
     """The title as Claude Code keeps it, perhaps empty; a form that its filter leaves as it is."""
     return normalise(title.replace(_ZWJ, " "))
+
+
+def given_form(title: str) -> str:
+    """The form in which a title of a client is stored: none puts its session into another adapter's archive."""
+    return visible(stored_form(title))

@@ -21,9 +21,9 @@ from acp_manifold.translators.updates import (
     ToolCall,
     ToolCallUpdate,
     ToolContent,
+    ToolEnd,
     ToolKind,
     ToolOutput,
-    ToolStatus,
     Update,
 )
 from acp_manifold.translators.values import NamedTuple
@@ -88,7 +88,9 @@ def describe(name: str, tool_input: JsonObject, cwd: str) -> View:
     return viewer(tool_input, cwd) if viewer is not None else View(_plain_name(name), _KINDS.get(name, "other"))
 
 
-def outcome(call_id: str, name: str, block: JsonObject, structured: object, cwd: str) -> list[Update]:
+def outcome(
+    call_id: str, name: str, block: JsonObject, structured: object, cwd: str, *, stopped: bool = False
+) -> list[Update]:
     """The updates that end a call.
 
     Args:
@@ -97,9 +99,10 @@ def outcome(call_id: str, name: str, block: JsonObject, structured: object, cwd:
         block: The `tool_result` block.
         structured: The tool's own result (`tool_use_result`), if the frame had one.
         cwd: Where relative paths start.
+        stopped: Whether the turn was stopped, if it is an error.
     """
-    failed = flag(block, "is_error")
-    status: ToolStatus = "failed" if failed else "completed"
+    status = end_of(block, stopped=stopped)
+    failed = status != "completed"
     content = _result_content(block)
     if name in _COMMANDS:
         output = "".join(item.text for item in content if isinstance(item, Text))
@@ -108,7 +111,7 @@ def outcome(call_id: str, name: str, block: JsonObject, structured: object, cwd:
         code = _exit_code(output) if failed else 0
         return [*updates, ToolCallUpdate(call_id, status=status, content=pictures or None, exit_code=code)]
     if failed:
-        return [ToolCallUpdate(call_id, status="failed", content=content)]
+        return [ToolCallUpdate(call_id, status=status, content=content)]
     if name in _EDITORS:
         changed = _changed_file(structured, cwd)
         return [ToolCallUpdate(call_id, status="completed", content=(changed,) if changed is not None else None)]
@@ -117,6 +120,11 @@ def outcome(call_id: str, name: str, block: JsonObject, structured: object, cwd:
     if name in _VERBATIM:
         content = tuple(Text(fenced(item.text)) if isinstance(item, Text) else item for item in content)
     return [ToolCallUpdate(call_id, status="completed", content=content or None)]
+
+
+def end_of(block: JsonObject, *, stopped: bool) -> ToolEnd:
+    """How a call has ended, by its `tool_result` block; `stopped`: whether the turn was, if it is an error."""
+    return "completed" if not flag(block, "is_error") else "cancelled" if stopped else "failed"
 
 
 def served(call_id: str, block: JsonObject) -> ToolCallUpdate:

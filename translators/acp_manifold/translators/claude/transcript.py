@@ -7,13 +7,15 @@ from acp_manifold.translators.claude.frames import message_blocks
 from acp_manifold.translators.claude.records import (
     added_content,
     agent_blocks,
+    attached_content,
     is_by_person,
     is_sidechain,
+    is_stopped,
     typed_content,
     working_directory,
 )
 from acp_manifold.translators.claude.typed_commands import command_of, printed_by
-from acp_manifold.translators.narrow import JsonObject, obj, text
+from acp_manifold.translators.narrow import JsonObject, flag, obj, text
 from acp_manifold.translators.updates import Compaction, MessageChunk, Text, ToolCallUpdate, Update
 
 
@@ -31,6 +33,8 @@ class History:
         self._plan = plans.Tasks()
         self._model: MessageChunk | None = None
         """A `/model` that may not have been typed, as what it printed will tell."""
+        self._command: tuple[str, str | None] | None = None
+        """The prompt and the record of a command that was typed and not answered yet."""
 
     def feed(self, record: JsonObject) -> list[Update]:
         """The updates of one record; most records have none."""
@@ -71,6 +75,7 @@ class History:
         return True
 
     def _assistant(self, record: JsonObject) -> list[Update]:
+        self._command = None
         message_id = text(obj(record, "message"), "id") or text(record, "uuid")
         cwd = working_directory(record) or "/"
         updates: list[Update] = []
@@ -94,15 +99,17 @@ class History:
             return [plan] if plan is not None else []
         return [tools.call(call_id, name, tool_input, cwd)]
 
-    def _result(self, block: JsonObject, structured: object, cwd: str) -> list[Update]:
+    def _result(self, block: JsonObject, record: JsonObject, *, alone: bool) -> list[Update]:
         call_id = text(block, "tool_use_id")
         name = self._calls.pop(call_id, None)
         if name is None:
             return []
+        structured = record.get("toolUseResult") if alone else None
         if name in plans.TOOLS:
             plan = self._plan.answered(call_id, structured)
             return [plan] if plan is not None else []
-        return tools.outcome(call_id, name, block, structured, cwd)
+        cwd = working_directory(record) or "/"
+        return tools.outcome(call_id, name, block, structured, cwd, stopped=is_stopped(record))
 
     def _compaction(self, record: JsonObject) -> list[Update]:
         compaction = f"compaction-{text(record, 'uuid')}"
@@ -117,17 +124,19 @@ class History:
     def _user(self, record: JsonObject) -> list[Update]:
         uuid = text(record, "uuid") or None
         updates: list[Update] = [MessageChunk("user", content, uuid) for content in typed_content(record)]
+        if self._command is not None and flag(record, "isMeta") and text(record, "promptId") == self._command[0]:
+            return [MessageChunk("user", content, self._command[1]) for content in attached_content(record)]
         if not updates and is_by_person(record):
             message = obj(record, "message")
             if (command := command_of(message)) is not None and command.startswith("/model "):
                 self._model = MessageChunk("user", Text(command), uuid)
             elif command is not None:
                 updates.append(MessageChunk("user", Text(command), uuid))
+                self._command = (prompt, uuid) if (prompt := text(record, "promptId")) else None
             if (printed := printed_by(message)) is not None:
                 updates.append(MessageChunk("agent", Text(printed), uuid))
         blocks = message_blocks(obj(record, "message"))
         results = [block for block in blocks if block.get("type") == "tool_result"]
-        structured = record.get("toolUseResult") if len(results) == 1 else None
         for block in results:
-            updates += self._result(block, structured, working_directory(record) or "/")
+            updates += self._result(block, record, alone=len(results) == 1)
         return updates

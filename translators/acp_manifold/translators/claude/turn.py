@@ -20,10 +20,12 @@ from acp_manifold.translators.narrow import JsonObject, as_int, as_objects, as_s
 from acp_manifold.translators.updates import (
     Compaction,
     MessageChunk,
+    OfSubagent,
     OwnTurn,
     Prompt,
     Text,
     ToolCallUpdate,
+    ToolEnd,
     TurnEnd,
     Unknown,
     Update,
@@ -138,26 +140,31 @@ class Conversation:
         open_calls = [call_id for call_id, call in self._calls.items() if call.name.startswith(tools_begin)]
         return open_calls[0] if len(open_calls) == 1 else None
 
-    def fail_open_calls(self) -> list[Update]:
+    def placed(self, update: ToolCallUpdate) -> Update:
+        """What is told of a call, in the conversation of the sub-agent that has made it, if one did."""
+        maker = self._agents.maker(update.id)
+        return OfSubagent(maker, update) if maker is not None else update
+
+    def end_open_calls(self, status: ToolEnd) -> list[Update]:
         """The updates that end every call of the turn still open, because nothing will come of them."""
-        failed: list[Update] = [
-            ToolCallUpdate(call_id, status="failed")
+        ended: list[Update] = [
+            ToolCallUpdate(call_id, status=status)
             for call_id, call in self._calls.items()
             if call.name not in plans.TOOLS and not self.tasks.holds(call_id)
         ]
-        agents = [update for call_id in self._calls for update in self._ended_agent(call_id)]
+        agents = [update for call_id in self._calls for update in self._ended_agent(call_id, status)]
         self._calls = {}
-        return [*agents, *failed]
+        return [*agents, *ended]
 
-    def _ended_agent(self, call_id: str) -> list[Update]:
-        return _NOTHING if self.tasks.holds(call_id) else self._agents.ended(call_id)
+    def _ended_agent(self, call_id: str, status: ToolEnd) -> list[Update]:
+        return _NOTHING if self.tasks.holds(call_id) else self._agents.ended(call_id, status)
 
-    def abandon(self) -> list[Update]:
+    def abandon(self, status: ToolEnd) -> list[Update]:
         """The updates that end all that is open, in the background too, because the process is gone."""
         return (
-            self._agents.all_ended()
-            + self.fail_open_calls()
-            + self.tasks.abandon()
+            self._agents.all_ended(status)
+            + self.end_open_calls(status)
+            + self.tasks.abandon(status)
             + self._end_compaction("cancelled")
             + self._end_own()
         )
@@ -169,11 +176,11 @@ class Conversation:
             return self._end(self._so_far)
         self._spoke, self._error = False, None
         told: list[Update] = [MessageChunk("agent", Text(outcome.text))] if isinstance(outcome, Failure) else []
-        return told + self.fail_open_calls()
+        return told + self.end_open_calls(_left_open(outcome))
 
     def _end(self, outcome: Outcome | None) -> list[Update]:
         self.outcome, self._uuid = outcome, None
-        return [*self._end_compaction("cancelled"), *self.fail_open_calls()]
+        return [*self._end_compaction("cancelled"), *self.end_open_calls(_left_open(outcome))]
 
     def _stream(self, frame: StreamEvent) -> list[Update]:
         if frame.parent is not None:
@@ -243,8 +250,9 @@ class Conversation:
                 plan = self._plan.answered(call_id, structured)
                 updates += [plan] if plan is not None else []
             elif open_call is not None:
-                updates += self._ended_agent(call_id)
-                told = tools.outcome(call_id, open_call.name, block, structured, self._cwd)
+                stopped = call_id in frame.stopped
+                updates += self._ended_agent(call_id, tools.end_of(block, stopped=stopped))
+                told = tools.outcome(call_id, open_call.name, block, structured, self._cwd, stopped=stopped)
                 updates += map(_goes_on, told) if self.tasks.holds(call_id) else told
         return updates
 
@@ -322,7 +330,7 @@ class Conversation:
             if isinstance(update, ToolCallUpdate):
                 if words := self._agents.last_words(update.id):
                     update = update._replace(content=(Text(words),))
-                told += self._agents.ended(update.id)
+                told += self._agents.ended(update.id, _end(update))
             told.append(update)
         return told
 
@@ -381,6 +389,15 @@ class Conversation:
 def _typed(uuid: str, prompt: Prompt) -> list[MessageChunk]:
     """What the person typed, under the name that the transcript will have for it."""
     return [MessageChunk("user", content, uuid) for content in prompt]
+
+
+def _left_open(outcome: Outcome | None) -> ToolEnd:
+    """How the calls end that a turn with this outcome has left open."""
+    return "cancelled" if isinstance(outcome, TurnEnd) and outcome.stop_reason == "cancelled" else "failed"
+
+
+def _end(update: ToolCallUpdate) -> ToolEnd:
+    return update.status if update.status in ("completed", "cancelled") else "failed"
 
 
 def _goes_on(update: Update) -> Update:

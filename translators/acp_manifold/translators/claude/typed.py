@@ -28,3 +28,8 @@ def typed_parts(prompt: Prompt) -> tuple[str, list[str]]:
             case _:
                 raise BadParams("prompt", "documents and sound can't be typed into the interactive program")
     return " ".join(word for word in words if word), contexts
+
+
+def letters(said: str) -> str:
+    """A text as far as nobody on its way changes it: letters and digits alone."""
+    return "".join(char for char in said if char.isalnum())

@@ -48,7 +48,7 @@ STATUSES: dict[str, ToolStatus] = {
     "completed": "completed",
     "failed": "failed",
     "declined": "failed",
-    "interrupted": "failed",
+    "interrupted": "cancelled",
 }
 """Item status -> canonical status; a declined command counts as failed, since it never ran."""
 
@@ -349,7 +349,12 @@ def review_in(item: JsonObject) -> str | None:
 
 def user_content(item: JsonObject) -> tuple[Content, ...]:
     """What a person sent in a `userMessage` item."""
-    blocks = [block for raw in as_objects(item.get("content")) if (block := _input_block(raw)) is not None]
+    raws = as_objects(item.get("content"))
+    blocks = [block for raw in raws if (block := _input_block(raw)) is not None]
+    if raws and raws[0].get("type") == "skill" and len(blocks) > 1 and isinstance(said := blocks[1], Text):
+        # As it is typed here; the terminal program has the skill behind the words, in which it is named.
+        command = f"/{text(raws[0], 'name')}"
+        blocks[:2] = [said if said.text == command else Text(f"{command} {said.text}")]
     if all(isinstance(block, Text) and not block.text.strip() for block in blocks):
         return ()
     return tuple(restored(blocks))

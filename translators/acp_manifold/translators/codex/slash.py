@@ -40,6 +40,16 @@ INIT = (
 )
 """What `/init` asks of the model."""
 
+_SKILL_ALONE = re.compile(r"Use the skill (\S+)\.")
+_REVIEW = re.compile(
+    r"Review the (?:current code changes \(staged, unstaged, and untracked files\) and provide prioritized findings\.$"
+    r"|code changes against the base branch '(?P<branch>\S+)'\. (?:The merge base commit|Start by finding)"
+    r"|code changes introduced by commit (?P<commit>[0-9a-f]+)\. Provide prioritized, actionable findings\.$)"
+)
+"""What Codex itself says for a review (codex-cli 0.163.0), in its terminal program too."""
+_CUT_OFF = 80
+"""Characters of `INIT` by which it is known where the rest of it is cut off."""
+
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
 _SKILL_HINT = "what to do with it"
 _LONGEST = 200
@@ -79,6 +89,24 @@ def offered(skills: Iterable[Skill]) -> Commands:
     taken = {command.name for command in BUILT_IN}
     usable = [skill for skill in skills if skill.name not in taken and can_be_typed(skill.name)]
     return Commands((*BUILT_IN, *(Command(skill.name, skill.description, _SKILL_HINT) for skill in usable)))
+
+
+def skill_alone(name: str) -> str:
+    """What is said to Codex for a skill with nothing typed behind it: there must be some words."""
+    return f"Use the skill {name}."
+
+
+def as_typed(said: str) -> str:
+    """What a person typed of what was said to Codex: a command instead of the words that it stands for."""
+    if said.startswith(INIT):
+        return f"/init {said[len(INIT) :].strip()}".rstrip()
+    if len(said) >= _CUT_OFF and INIT.startswith(said):
+        return "/init"
+    if (review := _REVIEW.match(said)) is not None:
+        named = next((f"-{kind} {name}" for kind, name in review.groupdict().items() if name), "")
+        return f"/review{named}"
+    match = _SKILL_ALONE.fullmatch(said)
+    return f"/{match[1]}" if match is not None else said
 
 
 def review_target(command: Slash) -> JsonObject | str:

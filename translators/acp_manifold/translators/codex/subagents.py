@@ -12,10 +12,12 @@ from acp_manifold.translators.narrow import JsonObject, as_list, obj, text
 from acp_manifold.translators.updates import (
     MessageChunk,
     OfSubagent,
+    StopReason,
     Subagent,
     Text,
     ToolCall,
     ToolCallUpdate,
+    ToolEnd,
     ToolOutput,
     Update,
 )
@@ -32,6 +34,10 @@ _BEGIN = frozenset({"spawnAgent", "started"})
 
 _WORK = _BEGIN | {"sendInput", "resumeAgent", "interacted"}
 """Those that give one something to do."""
+
+
+_STOP_REASONS: dict[str, StopReason] = {"completed": "end_turn", "interrupted": "cancelled"}
+"""How a turn of a sub-agent has ended, as Codex calls it -> why that has stopped."""
 
 
 class Reached(NamedTuple):
@@ -113,21 +119,28 @@ class SubagentStream:
             return []
         return self._inner(*self.stream.translate(method, params))
 
-    def ended(self) -> list[Update]:
-        """Nothing more will come of it: what it left open has failed."""
-        self.turn = ""
-        return [*self._inner(*self.stream.fail_open()), self._within(Subagent(self.call, "idle"))]
+    def ended(self, status: ToolEnd = "cancelled") -> list[Update]:
+        """Nothing more will come of it.
+
+        Args:
+            status: How the calls end that it left open.
+        """
+        worked, self.turn = bool(self.turn), ""
+        reason: StopReason | None = "cancelled" if worked and status == "cancelled" else None
+        return [*self._inner(*self.stream.end_open(status)), self._idle(reason)]
 
     def _turn_over(self, turn: JsonObject) -> list[Update]:
         if text(turn, "id") != self.turn:
             return []
         self.turn = ""
-        interrupted = text(turn, "status") == "interrupted"
-        left = self.stream.fail_turn(None if interrupted else "commandExecution")
+        left = self.stream.end_turn(interrupted=text(turn, "status") == "interrupted")
         why = text(obj(turn, "error"), "message")
         said = (MessageChunk("agent", Text(why), f"{text(turn, 'id')}-end"),) if why else ()
         told = self._inner(*left, *said)
-        return [*told, *self.outcome(), self._within(Subagent(self.call, "idle"))]
+        return [*told, *self.outcome(), self._idle(_STOP_REASONS.get(text(turn, "status")))]
+
+    def _idle(self, reason: StopReason | None) -> Update:
+        return self._within(Subagent(self.call, "idle", stop_reason=reason))
 
     def outcome(self) -> list[Update]:
         """Its last words as what came of the call that began it, for clients that are shown no sub-agents."""

@@ -10,8 +10,11 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+from acp_manifold.translators.attached import in_a_line
 from acp_manifold.translators.narrow import JsonObject, as_int, as_str, flag, text
 from acp_manifold.translators.values import NamedTuple
+
+from .slash import as_typed
 
 TITLE_SOURCE = "thread_title"
 """The `threadSource` of the ephemeral threads that make up titles, ours and those of Codex' own TUI."""
@@ -23,6 +26,9 @@ _INJECTED = re.compile(
 )
 """A block that Codex puts in front of what a person typed; the list above is what codex-cli 0.163.0 injects.
 A preview is cut off at times, so that a block may end with the text."""
+
+_PICTURES = re.compile(r"(?:\[Image\]\s*)+")
+"""The preview of a prompt with nothing but pictures in it (codex-cli 0.163.0)."""
 
 
 class ThreadRow(NamedTuple):
@@ -62,7 +68,7 @@ def row_of(thread: JsonObject) -> ThreadRow | None:
         cwd=cwd,
         seconds=seconds,
         name=as_str(thread.get("name")) or None,
-        preview=typed(text(thread, "preview").strip()),
+        preview=_typed_first(text(thread, "preview").strip()),
         path=path,
         archived=path is not None and "/archived_sessions/" in path,
         model=as_str(thread.get("model")) or None,
@@ -74,9 +80,19 @@ def iso(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
 
+def _typed_first(preview: str) -> str | None:
+    """What a preview tells of the first prompt in a line; None if nothing was typed in it."""
+    said = typed(preview)
+    line = in_a_line(said) if said is not None and _PICTURES.fullmatch(said) is None else ""
+    return line if line.strip() else None
+
+
 def typed(preview: str) -> str | None:
-    """What a person typed of a message, injected blocks in front of it left out; None if nothing is left (case T05)."""
+    """What a person typed of a message: injected blocks in front of it left out, a command for the words it stands for.
+
+    None if nothing is left (case T05).
+    """
     rest = preview
     while (block := _INJECTED.match(rest)) is not None:
         rest = rest[block.end() :]
-    return (rest if rest is preview else rest.lstrip()) if rest.strip() else None
+    return as_typed(rest if rest is preview else rest.lstrip()) if rest.strip() else None

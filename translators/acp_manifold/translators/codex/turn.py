@@ -28,8 +28,8 @@ from acp_manifold.translators.updates import (
     Text,
     ToolCall,
     ToolCallUpdate,
+    ToolEnd,
     ToolOutput,
-    ToolStatus,
     TurnEnd,
     Unknown,
     Usage,
@@ -49,6 +49,9 @@ OUTPUT_KEPT = 64 * 1024
 
 _TOKENS = ("inputTokens", "outputTokens", "cachedInputTokens", "cacheWriteInputTokens", "reasoningOutputTokens")
 """Kinds of tokens in a `TokenUsageBreakdown`, as a `TurnEnd` has them: cached ones are input too, thoughts output."""
+
+_KILLED = 128
+"""The exit codes of shells that were ended by a signal begin here."""
 
 _ASKED_ABOUT = frozenset({"fileChange", "mcpToolCall"})
 """Item types whose approval request lacks what a person would want to see, or names no item."""
@@ -86,6 +89,7 @@ class Stream:
 
     __slots__ = (
         "_compaction",
+        "_ending",
         "_noted",
         "_output",
         "_said",
@@ -95,6 +99,7 @@ class Stream:
         "items",
         "open",
         "review",
+        "stopping",
         "tokens",
         "usage",
     )
@@ -105,6 +110,9 @@ class Stream:
         self._total = -1
         self._compaction: str | None = None
         self._noted: set[Notice] = set()
+        self._ending: set[str] = set()
+        self.stopping = False
+        """Whether this turn is being interrupted."""
         self.earlier: set[str] = set()
         """Open tool calls of turns before this one: they go on in the background."""
         self.open: dict[str, str] = {}
@@ -127,6 +135,7 @@ class Stream:
         self.failure = {}
         self.tokens = [0] * len(_TOKENS)
         self.review = None
+        self.stopping = False
 
     def translate(self, method: str, params: JsonObject) -> Updates:
         """The updates of one notification, often none; `Unknown` for a method nobody here knows."""
@@ -156,16 +165,37 @@ class Stream:
             self._compaction = None
         return (Compaction(item_id, status),)
 
-    def fail_open(self) -> Updates:
+    def end_open(self, status: ToolEnd) -> Updates:
         """End every open tool call, since nothing will come of it."""
-        return (*self._fail(list(self.open)), *self.compaction(self._compaction or "", "cancelled"))
+        return (*self._end(list(self.open), status), *self.compaction(self._compaction or "", "cancelled"))
 
-    def fail_turn(self, but: str | None = None) -> Updates:
-        """End the open tool calls of this turn (but those of one item type), which it will not end itself."""
+    def end_turn(self, *, interrupted: bool) -> Updates:
+        """End the open tool calls of this turn, which it will not end itself.
+
+        A command that a finished turn leaves running goes on; one of an interrupted turn is ended.
+        """
         stopped = self.compaction(self._compaction or "", "cancelled")
-        return stopped + self._fail(
-            [item_id for item_id, kind in self.open.items() if kind != but and self._is_of_turn(item_id)]
-        )
+        of_turn = [item_id for item_id in self.open if self._is_of_turn(item_id)]
+        if interrupted:
+            return stopped + self._end(of_turn, "cancelled")
+        return stopped + self._end([item for item in of_turn if self.open[item] != "commandExecution"], "failed")
+
+    def ending(self, item_id: str) -> None:
+        """A command is being ended: its failure is that."""
+        if item_id in self.open:
+            self._ending.add(item_id)
+
+    def is_stopped(self, end: ToolCallUpdate) -> bool:
+        """Whether a call has failed because it was stopped.
+
+        codex-cli 0.163.0 calls that a failure, with the exit code -1 or, sometimes, that of a killed shell; one that
+        waited for consent it calls declined. With an exit code of its own a command of the turn had failed before.
+        """
+        if end.status != "failed":
+            return False
+        code = end.exit_code
+        without_result = code is None or not 0 < code < _KILLED
+        return end.id in self._ending or (self.stopping and self._is_of_turn(end.id) and without_result)
 
     def commands(self) -> list[str]:
         """Open commands that this turn began."""
@@ -184,10 +214,10 @@ class Stream:
     def _is_of_turn(self, item_id: str) -> bool:
         return item_id not in self.earlier
 
-    def _fail(self, ids: list[str]) -> tuple[ToolCallUpdate, ...]:
+    def _end(self, ids: list[str], status: ToolEnd) -> tuple[ToolCallUpdate, ...]:
         for item_id in ids:
             self.closed(item_id)
-        return tuple(ToolCallUpdate(item_id, status="failed") for item_id in ids)
+        return tuple(ToolCallUpdate(item_id, status=status) for item_id in ids)
 
     def said(self, item_id: str, size: int) -> None:
         """Remember that `size` characters more of a message were streamed."""
@@ -209,6 +239,7 @@ class Stream:
         self.open.pop(item_id, None)
         self.items.pop(item_id, None)
         self._output.pop(item_id, None)
+        self._ending.discard(item_id)
 
     def printed(self, item_id: str, piece: str) -> None:
         """Remember how much of a command's output was streamed, and its last piece."""
@@ -313,6 +344,8 @@ def _tool_completed(stream: Stream, item: JsonObject) -> Updates:
     lost = items.lost_beginning(item, streamed, last)
     if ended is not None and lost is not None:
         ended = ended._replace(content=(lost,))
+    if ended is not None and stream.is_stopped(ended):
+        ended = ended._replace(status="cancelled", exit_code=None)
     stream.closed(item_id)
     return (*begun, *((output,) if output else ()), *((ended,) if ended else ()))
 
@@ -378,7 +411,7 @@ def _review(stream: Stream, params: JsonObject) -> Updates:
         return (ToolCall(call_id, "Review of what is to run", "think", "in_progress", name="guardian"),)
     risk, why = text(review, "riskLevel"), text(review, "rationale")
     words = ". ".join(filter(None, (status.capitalize(), f"Risk: {risk}" if risk else "", why)))
-    ended: ToolStatus = "completed" if status == "approved" else "failed"
+    ended: ToolEnd = "completed" if status == "approved" else "failed"
     return (ToolCallUpdate(call_id, status=ended, content=(Text(words),)),)
 
 
