@@ -334,9 +334,9 @@ class Client:
             return self.start("session/prompt", params)
         return self._start(Turn(self, next(self._ids), session), params)
 
-    async def load(self, session: str, cwd: str) -> JsonObject:
+    async def load(self, session: str, cwd: str, **more: object) -> JsonObject:
         """Open a session of the store and have its history told."""
-        params: JsonObject = {"sessionId": session, "cwd": cwd, "mcpServers": []}
+        params: JsonObject = {"sessionId": session, "cwd": cwd, "mcpServers": [], **more}
         if self.version == 1:
             return await self.request("session/load", params)
         return await self.request("session/resume", {**params, "replayFrom": {"type": "start"}})

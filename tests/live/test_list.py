@@ -39,6 +39,7 @@ async def test_the_list_is_the_same_after_a_restart_and_has_renames_of_other_pro
         older, newer = [await agent.new_session(claude.cwd, "claude") for _ in range(2)]
         await agent.ask(older, "TEXT<<one>>")
         await agent.ask(newer, "TEXT<<two>>")
+        await agent.wait_for(lambda: agent.titles(older) and agent.titles(newer), "the generated titles")
         before = await agent.list_sessions()
     assert [session for session, _ in told(before)] == [newer, older]
     (transcript,) = claude.folder.rglob(f"{older}.jsonl")

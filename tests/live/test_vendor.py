@@ -72,8 +72,8 @@ async def test_a_session_begins_with_what_the_vendors_options_ask_for(lab: MakeL
         assert "MARK-17" not in json.dumps(body)
         # So are instructions, also for a session that has run without.
         later: JsonObject = {"claudeCode": {"options": {"systemPrompt": {"append": "Say MARK-18."}}}}
-        loading: JsonObject = {"sessionId": session, "cwd": both.cwd, "mcpServers": [], "_meta": later}
-        await agent.request("session/load", loading)
+        await agent.request("session/close", {"sessionId": session})
+        await agent.load(session, both.cwd, _meta=later)
         assert "MARK-18" in json.dumps(await asked(agent, both, session))
 
 
