@@ -703,7 +703,10 @@ class Hub:
             return await self.backends[found.backend].rename(found.id, title)
 
     def _lock_name(self, session_id: str) -> str:
-        """One name for a session, whichever of its ids a client uses."""
+        """One name for a session, whichever of its ids a client uses: the backend's."""
+        session = self._sessions.get(session_id) if is_text(session_id) else None
+        if session is not None and session.key is not None:
+            return session.key.id
         alias = self._ledger.alias(session_id) if is_text(session_id) else None
         return alias.id if alias is not None else session_id
 
