@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from acp_manifold.adapters.claude.program import config_dir
+from acp_manifold.adapters.codex.program import codex_home
 from acp_manifold.translators.acp.requests import TITLE_METHODS
 from acp_manifold.translators.narrow import JsonObject, as_objects, obj, text
 
@@ -32,7 +34,8 @@ def rows_by_id(rows: list[JsonObject]) -> dict[str, JsonObject]:
 
 
 def transcripts(both: Lab) -> list[Path]:
-    return sorted(both.folder.rglob("*.jsonl"))
+    stores = (config_dir(both.env) / "projects", codex_home(both.env) / "sessions")
+    return sorted(path for store in stores for path in store.rglob("*.jsonl"))
 
 
 async def listed_title(agent: Client, session: str) -> object:
