@@ -238,6 +238,11 @@ class FakeCodex:
         self._script["options"]["title"] = title
         self._save()
 
+    def tells_early(self, method: str, **params: Any) -> None:
+        """Tell this of each new thread before `thread/start` is answered."""
+        self._script["options"]["early"] = {"method": method, "params": params}
+        self._save()
+
     def stores(self, *threads: Json) -> None:
         """Put threads into the store: `id`, and any other field of `Thread`."""
         (self.folder / "threads.json").write_text(json.dumps([_thread(**thread) for thread in threads]))
@@ -564,6 +569,8 @@ class _Fake:
         ephemeral = bool(params.get("ephemeral"))
         thread = _thread(id=thread_id, cwd=params["cwd"], ephemeral=ephemeral, threadSource=params.get("threadSource"))
         self.loaded[thread_id] = thread
+        if (early := self.script["options"].get("early")) is not None:
+            self.send({"method": early["method"], "params": {"threadId": thread_id, **early["params"]}})
         self.answer(request_id, {"thread": thread, "model": "gpt-5.5"})
 
     def resume(self, request_id: int, params: Json) -> None:

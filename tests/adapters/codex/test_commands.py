@@ -118,6 +118,17 @@ def status(name: str, state: str, error: str | None = None) -> fx.Step:
     return fx.notify("mcpServer/startupStatus/updated", threadId="$T", name=name, status=state, error=error)
 
 
+async def test_a_server_that_fails_before_the_thread_is_there_is_told(fake: FakeCodex, work: Path) -> None:
+    """As on a busy machine (codex-cli 0.163.0, one run of 200)."""
+    fake.tells_early("mcpServer/startupStatus/updated", name="mine", status="failed", error="no such file")
+    events = ScriptedEvents()
+    spec = SessionSpec(str(work), (StdioServer("mine", "prog"),))
+    with anyio.fail_after(5):
+        async with running() as (backend, _), backend.session(spec, events):
+            told = Notice("error", "MCP server mine can't be used", "no such file")
+            assert [update for update in events.updates if isinstance(update, Notice)] == [told]
+
+
 async def test_a_server_that_does_not_start_is_told_once_by_the_name_it_was_given(fake: FakeCodex, work: Path) -> None:
     whole = "MCP client for `my_server` failed to start: MCP startup failed: no\n such file"
     fake.replies("config/read", {"result": {"config": {"mcp_servers": {"probe": {}}}}})

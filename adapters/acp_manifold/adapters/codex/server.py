@@ -98,6 +98,8 @@ class AppServer:
         """Thread id -> who serves it."""
         self._early: dict[str, list[_Line]] = {}
         """What was told of threads of sub-agents before the one that began them was told to have done so."""
+        self.early_servers: dict[str, list[_Line]] = {}
+        """What was told of the MCP servers of threads that are not open here, or not yet."""
         self._fed: set[Route] = set()
         """Who was told something since the last read."""
         self.doubted = False
@@ -322,8 +324,16 @@ class AppServer:
         self.client.refuse(request_id, METHOD_NOT_FOUND, f"nobody here answers {method}")
 
     def _is_early(self, line: _Line) -> bool:
-        """Whether a line is kept for a sub-agent that nobody follows yet."""
+        """Whether a line is kept: for a sub-agent that nobody follows yet, or a thread that is being opened.
+
+        On a busy machine codex-cli 0.163.0 tells of a thread's MCP servers before it answers `thread/start`.
+        """
         thread_id = text(line.params, "threadId")
+        if line.method == "mcpServer/startupStatus/updated":
+            self.early_servers.setdefault(thread_id, []).append(line)
+            if len(self.early_servers) > EARLY_THREADS:
+                del self.early_servers[next(iter(self.early_servers))]
+            return True
         turn = obj(line.params, "turn")
         if line.method == "turn/started" and turn.get("rootTurnId") not in (None, turn.get("id")):
             self._early.setdefault(thread_id, [])
@@ -336,9 +346,9 @@ class AppServer:
         return True
 
     def follow(self, thread_id: str, route: Route) -> None:
-        """Have a thread of a sub-agent served, from its first line on."""
+        """Have a thread served, from its first line on."""
         self.routes[thread_id] = route
-        for line in self._early.pop(thread_id, ()):
+        for line in (*self.early_servers.pop(thread_id, ()), *self._early.pop(thread_id, ())):
             if line.request_id is None:
                 self._notified(line.method, line.params)
             else:

@@ -247,6 +247,7 @@ class CodexSession:
     async def resume(self, thread_id: str) -> None:
         """Open a thread of the store."""
         self._server.claim(thread_id, self)
+        self._server.early_servers.pop(thread_id, None)
         self._id = thread_id
         await self._server.freed(thread_id)
         if self._server.led.get(thread_id, self._spec.endpoint) != self._spec.endpoint:
@@ -294,7 +295,7 @@ class CodexSession:
         if not self._closed:
             self._options.opened(self._id, result)
             self._server.claim(self._id, self)
-            self._server.routes[self._id] = self
+            self._server.follow(self._id, self)
             self._server.welcome(self)
         elif not self._server.is_held(self._id):
             if self._had_turn:
